@@ -14,7 +14,7 @@ import (
 
 func flagError(cmd *cobra.Command, err error) error {
 	if words := cmd.Flags().Args(); cmd.HasSubCommands() && len(words) > 0 {
-		return unknownWord(cmd, words) // its flags are unknown too
+		return unknownWord(cmd, words) // flags of an unknown command are unknown too
 	}
 	hint := "run `" + cmd.CommandPath() + " --help` for its flags"
 	var (
@@ -35,7 +35,7 @@ func flagError(cmd *cobra.Command, err error) error {
 	return &command.UsageError{Err: err, Hint: hint}
 }
 
-// unknownFlag suggests the flag that was meant. A word with one hyphen may be an argument that begins with one.
+// unknownFlag suggests a similar flag. A word with one hyphen may also be an argument.
 func unknownFlag(cmd *cobra.Command, err *pflag.NotExistError, hint string) error {
 	name := err.GetSpecifiedName()
 	if letters := err.GetSpecifiedShortnames(); letters != "" {
@@ -58,8 +58,8 @@ func unknownFlag(cmd *cobra.Command, err *pflag.NotExistError, hint string) erro
 	return command.Usagef(hint, "unknown flag --%s", name)
 }
 
-// replaced has commands and flags that earlier builds had or users look for, and the command that does
-// the job now. A key begins with the path of the command, or of the command's group.
+// replaced maps commands and flags that earlier builds had or users look for to the command to use now. Keys begin with
+// the path of the command or of its group.
 var replaced = map[string]string{
 	"compare":         "`waybill list --from FILE` lists the rows of a file with what is known of each",
 	"probe":           "`waybill doctor --probe` finds out what the service answers",
@@ -110,7 +110,7 @@ const (
 	faultsThatStay = "--duplicate, --reorder and --corrupt-signature cause faults"
 )
 
-// replacement returns what does the job of a word or flag that cmd does not have, empty if replaced does not say.
+// replacement returns the entry of replaced for a word or flag that cmd does not have, or "".
 func replacement(cmd *cobra.Command, word string) string {
 	for ; cmd != nil; cmd = cmd.Parent() {
 		if text := replaced[strings.Join(append(strings.Fields(cmd.CommandPath())[1:], word), " ")]; text != "" {

@@ -13,14 +13,14 @@ import (
 	"github.com/waybill-cli/waybill/internal/config"
 )
 
-// topicTexts are the texts of the topics, by name. Headings are in capitals.
+// topicTexts has a text file for each topic. Headings are in capitals.
 //
 //go:embed topics
 var topicTexts embed.FS
 
 type topic struct {
 	name, short string
-	list        func(p *page, root *cobra.Command) // writes what follows the text: what the program knows itself
+	list        func(p *page, root *cobra.Command) // writes the generated part after the text
 }
 
 func topics() []topic {
@@ -35,7 +35,7 @@ func topics() []topic {
 }
 
 func (t topic) page(root *cobra.Command, width int) string {
-	text, _ := topicTexts.ReadFile("topics/" + t.name + ".txt") // each has one
+	text, _ := topicTexts.ReadFile("topics/" + t.name + ".txt") // each topic has one
 	p := page{width: width}
 	p.Write(text)
 	t.list(&p, root)

@@ -1,5 +1,5 @@
-// Package cli is the command line: its root, help and main. Commands are words,
-// flags and help; what they do is in the packages they ask.
+// Package cli has the root command, help and Main. The commands below the root are in
+// packages of their own.
 package cli
 
 import (
@@ -37,14 +37,14 @@ import (
 	"github.com/waybill-cli/waybill/internal/term"
 )
 
-// The headings below which help lists commands.
+// Groups under which help lists commands.
 const (
 	groupOps  = "ops"
 	groupHook = "webhook"
 	groupRest = "rest"
 )
 
-// Tree returns the whole command tree for those who document it. Running it is what [Run] is for.
+// Tree returns the whole command tree for documentation. Use [Run] to run it.
 func Tree(a *app.App) *cobra.Command { return newRoot((&command.Factory{App: a})) }
 
 func newRoot(f *command.Factory) *cobra.Command {
@@ -75,7 +75,7 @@ receives the service's webhooks.`,
 	root.Flags().BoolP("version", "V", false, "print the version")
 	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
 		width := f.App.IO.Out.Width()
-		_, _ = f.App.IO.Out.Write([]byte(wrapText(helpText(cmd, width), width))) // help has no other place to fail
+		_, _ = f.App.IO.Out.Write([]byte(wrapText(helpText(cmd, width), width))) // help can't report errors
 	})
 	strict(root)
 	if completing(f) {
@@ -96,8 +96,8 @@ func completing(f *command.Factory) bool {
 	return len(f.Args) > 0 && f.Args[0] == cobra.ShellCompRequestCmd
 }
 
-// commands returns the command that the first argument names, since to make all takes most of a short command's time,
-// else all commands below the root.
+// commands returns only the command that the first argument names, since creating all takes most of a short command's
+// time, or else all commands below the root.
 func commands(f *command.Factory) []*cobra.Command {
 	makers := []struct {
 		group, name string
@@ -145,8 +145,8 @@ func commands(f *command.Factory) []*cobra.Command {
 	return made
 }
 
-// strict makes every group without an action of its own print its help, and
-// fail on a word it does not know, and commands without arguments refuse them.
+// strict makes groups without an action print help and fail on unknown words, and commands without arguments refuse
+// them.
 func strict(cmd *cobra.Command) {
 	cmd.SuggestionsMinimumDistance = 2
 	cmd.Flags().SortFlags = false
@@ -197,11 +197,11 @@ func unknownWord(cmd *cobra.Command, args []string) error {
 	return command.Usagef(hint, "unknown command %q for %q", args[0], cmd.CommandPath())
 }
 
-// stopGrace is how long a second signal lets things end: to record what requests came to, and restore the terminal.
+// stopGrace is the time left after a second signal to record outcomes of requests and restore the terminal.
 const stopGrace = 3 * time.Second
 
-// Main runs the program's command line and returns its exit status. The first signal lets requests under way end, the
-// second ends them, and soon the program, whatever it does: a write to a pipe that nobody reads knows of no signal.
+// Main runs the program's command line and returns its exit status. The first signal lets requests under way finish.
+// The second cancels them and soon ends the program even if it is blocked, such as on a pipe that nobody reads.
 func Main() command.Code {
 	hard, stopHard := context.WithCancelCause(context.Background())
 	soft, stopSoft := context.WithCancelCause(context.Background())
@@ -209,7 +209,7 @@ func Main() command.Code {
 	defer stopSoft(nil)
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	// A reader that closes the pipe is an error of a write, not the end of the program in the middle of its work.
+	// A closed pipe makes a write fail, and does not kill the program in the middle of its work.
 	signal.Ignore(syscall.SIGPIPE)
 	a := &app.App{IO: term.System(), Sources: config.FromOS, Getenv: os.Getenv, Keyring: keyring.System{}, Hard: hard}
 	ended := make(chan command.Code, 1)
@@ -232,7 +232,7 @@ func Main() command.Code {
 	}
 }
 
-// joinSortWord joins --sort to a word with a hyphen where the shell completes it: cobra takes such a word for a flag.
+// joinSortWord joins --sort with a value that starts with a hyphen while completing: cobra would take it for a flag.
 func joinSortWord(args []string) []string {
 	end := len(args) - 2
 	if end < 1 || args[0] != cobra.ShellCompRequestCmd || args[end] != "--sort" || !strings.HasPrefix(args[end+1], "-") {
@@ -247,13 +247,13 @@ func Run(ctx context.Context, a *app.App, args []string) command.Code {
 		return complete.Bash(ctx, a, args[1:], Run)
 	}
 	f := &command.Factory{App: a, Args: args, Exec: Run}
-	root := newRoot(f) //nolint:contextcheck // commands get theirs from cobra
+	root := newRoot(f) //nolint:contextcheck // commands get their context from cobra
 	root.SetArgs(joinSortWord(args))
 	f.Preconfigure(args)
 	defer func() { _ = a.IO.Close() }()
 	cmd, err := root.ExecuteContextC(ctx)
 	if err != nil && !f.Started && !command.As[*command.UsageError](err) {
-		// Whatever stops a command before it starts is how it was called.
+		// An error before a command starts is a usage error.
 		err = &command.UsageError{Err: err, Hint: "run `" + cmd.CommandPath() + " --help` for how to call it"}
 	}
 	return f.Finish(ctx, err)

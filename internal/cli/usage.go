@@ -12,7 +12,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/term"
 )
 
-// widestName is the width of the longest name that help shows on one line with its text, less on a narrow terminal.
+// widestName is the width up to which help shows a name on one line with its text; less on a narrow terminal.
 const widestName = 28
 
 const globalPointer = "Global flags: waybill help flags\n"
@@ -36,7 +36,7 @@ func helpText(cmd *cobra.Command, width int) string {
 	return p.String()
 }
 
-// page is help for a terminal of some width, 0 for none.
+// page is help text for a terminal of that width, or 0 for no terminal.
 type page struct {
 	strings.Builder
 
@@ -66,7 +66,7 @@ func (p *page) topics() {
 	p.names(rows)
 }
 
-// flags lists flags, section by section. title is that of flags without a section.
+// flags lists flags by section. title is the title of flags without a section.
 func (p *page) flags(title string, flags *pflag.FlagSet) {
 	for _, s := range command.FlagSections(flags) {
 		if s.AsIn != "" {
@@ -88,7 +88,7 @@ func (p *page) flags(title string, flags *pflag.FlagSet) {
 	}
 }
 
-// names writes names with a text each, in two columns: below a name that is too wide.
+// names writes names and texts in two columns. The text of a name that is too wide goes below it.
 func (p *page) names(rows [][2]string) {
 	widest, column := min(widestName, cmp.Or(p.width, pageWidth)/2-6), 0
 	for _, r := range rows {
@@ -107,15 +107,15 @@ func (p *page) names(rows [][2]string) {
 }
 
 const (
-	// narrowest is the width below which help is not wrapped: nothing readable would be left.
+	// narrowest is the width below which help is not wrapped, since it would be unreadable.
 	narrowest = 40
-	// pageWidth is the width of help that is not for a terminal, such as for a pager.
+	// pageWidth is the width of help that does not go to a terminal, such as for a pager.
 	pageWidth = 80
 )
 
-// wrapText breaks lines that are wider than width between words, and fills their paragraph or list item anew. What
-// follows goes under the text of the line: behind its first wide gap, or its indent. Examples stay as they are, to be
-// copied. 0 is no terminal.
+// wrapText wraps lines wider than width between words and refills their paragraph or list item. Continuation lines
+// align with the text of the first line, after its first wide gap or its indent. Examples stay as they are, for
+// copying. A width of 0 means no terminal.
 func wrapText(text string, width int) string {
 	width = cmp.Or(width, pageWidth)
 	if width < narrowest {
@@ -149,10 +149,10 @@ func wrapText(text string, width int) string {
 	return b.String()
 }
 
-// prose reports whether a line belongs to the paragraph before it.
+// prose reports whether a line continues a paragraph.
 func prose(line string) bool { return line != "" && line[0] != ' ' }
 
-// filled returns how many lines are filled anew together: the first and the lines that continue it if one is too wide,
+// filled returns the number of lines to refill together: the first and its continuations if one of them is too wide,
 // else 1.
 func filled(lines []string, width int, continues func(string) bool) int {
 	n, wide := 1, term.DisplayWidth(lines[0]) > width
@@ -182,7 +182,7 @@ func wrapLine(b *strings.Builder, line string, width int) {
 	b.WriteString(line + "\n")
 }
 
-// textIndent is where the text of a line begins: behind a name and a gap of two spaces or more, or behind its indent.
+// textIndent returns the column where the text of a line begins: after a name and two or more spaces, or its indent.
 func textIndent(line string) int {
 	start := leading(line)
 	if start == 0 {

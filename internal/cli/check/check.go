@@ -1,5 +1,5 @@
-// Package check holds the command that says what is wrong or odd with a file, and
-// what create shows of the same findings.
+// Package check has the command that finds errors and oddities in a file, and prints
+// the same findings for create.
 package check
 
 import (
@@ -24,7 +24,7 @@ type options struct {
 	input.Flags
 }
 
-// New returns the command that checks files.
+// New returns the command check.
 func New(f *command.Factory) *cobra.Command {
 	var o options
 	cmd := &cobra.Command{
@@ -198,7 +198,7 @@ var noted = []findings.Kind{
 	findings.HiddenRow, findings.HiddenColumn, findings.Exchanged, findings.UnusedColumn, findings.LeftOut,
 }
 
-// Warn prints the warnings of a report, without what create says of every input.
+// Warn prints the warnings of a report, except those that create prints itself.
 func Warn(io *term.IO, r *findings.Report) {
 	const shown = 5 // of each kind
 	for _, g := range r.Groups {
@@ -214,7 +214,7 @@ func Warn(io *term.IO, r *findings.Report) {
 	}
 }
 
-// Note prints the notes of a report in short, without what create says of every input.
+// Note prints short forms of a report's notes, except those that create prints itself.
 func Note(io *term.IO, r *findings.Report) {
 	for _, g := range r.Groups {
 		if g.Severity != findings.Note || slices.Contains(noted, g.Kind) {
@@ -228,7 +228,7 @@ func Note(io *term.IO, r *findings.Report) {
 	}
 }
 
-// Refuse returns the error of an input that has warnings, with --strict.
+// Refuse returns the error of --strict for an input with warnings.
 func Refuse(r *findings.Report) error {
 	e := &command.UsageError{
 		Reason: command.ReasonInput,

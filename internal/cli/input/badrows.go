@@ -13,15 +13,15 @@ import (
 	"github.com/waybill-cli/waybill/internal/term"
 )
 
-// Refuse returns the error of an input with bad rows: what it means for the others, and the command to run once
-// they are fixed, empty for none.
+// Refuse returns the error of an input with bad rows. outcome says what happens to the other rows; next is the command
+// to run once the bad rows are fixed, or "".
 func (j Judgement) Refuse(outcome, hint, next string) error {
 	return &command.UsageError{
 		Err: errors.New(BadRows(j) + "; " + outcome), Hint: hint, Reason: command.ReasonInput, Issues: j.Issues, Next: next,
 	}
 }
 
-// Issue returns a problem as errors list it.
+// Issue returns a problem in the form that errors list.
 func Issue(p intake.Problem) term.Issue {
 	issue := term.Issue{
 		File: p.File, Line: p.Line, Column: p.Column, Sheet: p.Sheet, Cell: p.Cell, Header: cmp.Or(p.Header, p.Field),
@@ -33,7 +33,7 @@ func Issue(p intake.Problem) term.Issue {
 	return issue
 }
 
-// BadRows says how many rows are bad.
+// BadRows returns a text with the number of bad rows.
 func BadRows(j Judgement) string {
 	if j.Invalid == 1 {
 		return fmt.Sprintf("1 of %s is bad", command.Plural(j.Read, "row"))
@@ -41,7 +41,7 @@ func BadRows(j Judgement) string {
 	return fmt.Sprintf("%s of %s are bad", command.Number(j.Invalid), command.Plural(j.Read, "row"))
 }
 
-// Place returns where a problem is: in a table by its row, in a workbook FILE:SHEET!CELL, else FILE:LINE:COLUMN.
+// Place returns the location of a problem: the row of a table, FILE:SHEET!CELL in a workbook, else FILE:LINE:COLUMN.
 func Place(p intake.Problem) string {
 	at := intake.RowPlace(p.File, p.Line, p.Row, p.Cell)
 	switch {
@@ -55,7 +55,7 @@ func Place(p intake.Problem) string {
 	return at
 }
 
-// ProblemLine shows a problem with its place, its value and the remedy.
+// ProblemLine returns a line with the location, value and remedy of a problem.
 func ProblemLine(p intake.Problem) string {
 	var b strings.Builder
 	b.WriteString(Place(p))
@@ -72,7 +72,7 @@ func ProblemLine(p intake.Problem) string {
 	return b.String()
 }
 
-// Swapped returns the error of an input whose two columns are exchanged in all rows of a file.
+// Swapped returns an error if referId and tracking number look exchanged in all rows of a file.
 func (j Judgement) Swapped() error {
 	for _, s := range j.Summaries {
 		if s.Summary.Swapped() {
@@ -83,13 +83,13 @@ func (j Judgement) Swapped() error {
 	return nil
 }
 
-// QuotedList lists names between quotes.
+// QuotedList joins quoted names.
 func QuotedList(names []string) string {
 	return strings.Join(command.Texts(len(names), func(i int) string { return command.Quoted(names[i]) }), ", ")
 }
 
-// NoteSheet says what is particular about the table: which sheet it is where there are others, what stands above it,
-// and what people don't see of it. What is hidden and read all the same is up to [WarnHidden].
+// NoteSheet prints notes about the table that was read: the chosen sheet if there are several, lines above the header,
+// and hidden content that was skipped. [WarnHidden] is about hidden content that was read.
 func NoteSheet(io *term.IO, s SourceSummary) {
 	if others := QuotedList(s.OtherSheets); others != "" {
 		io.Note("%s: sheet %s is read; without the columns: %s (--sheet)", s.Name, command.Quoted(s.Sheet), others)
@@ -111,7 +111,7 @@ func NoteSheet(io *term.IO, s SourceSummary) {
 	}
 }
 
-// WarnHidden warns of what a sheet does not show, and is read all the same.
+// WarnHidden warns about hidden rows and columns that were read.
 func WarnHidden(io *term.IO, s SourceSummary) {
 	if s.HiddenRows > 0 {
 		filter := ""

@@ -1,5 +1,5 @@
-// Package input reads what is to be created: it opens files or copies of what can
-// be read only once, judges every row, and yields the good ones.
+// Package input reads the rows to create: it opens files, or copies of streams, checks
+// every row, and yields the good rows.
 package input
 
 import (
@@ -27,14 +27,14 @@ import (
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
-// Input is what a create reads, twice: it is judged whole before the ledger is opened, then staged.
+// Input is the input of a create. It is read twice: it is checked as a whole before the ledger is opened, then staged.
 type Input struct {
 	Sources []Source
 	Options intake.Options
-	Skip    bool // leave bad rows out instead of refusing the input
-	Sending bool // its rows are sent while it is read
+	Skip    bool // skip bad rows instead of refusing the input
+	Sending bool // rows are sent while the input is read
 
-	saved         map[string]map[string]string // mappings that an error offers
+	saved         map[string]map[string]string // saved mappings that an error suggests
 	contradictory map[findings.Row]findings.Finding
 }
 
@@ -42,13 +42,13 @@ type Input struct {
 type Source struct {
 	Name string
 	File *os.File
-	temp bool           // File is a copy of what can be read only once
+	temp bool           // File is a copy of a stream
 	Row  *tracking.Item // from the command line; nil for a file
-	// opened is the file as it was when it was opened; nil for what nobody else can change.
+	// opened describes the file when it was opened; nil for a copy, which nobody else can change.
 	opened fs.FileInfo
 }
 
-// WithoutPath returns an error of the file system without the path in it.
+// WithoutPath returns the cause of a file system error, without its path.
 func WithoutPath(err error) error {
 	if e, ok := errors.AsType[*fs.PathError](err); ok {
 		return e.Err
@@ -56,22 +56,22 @@ func WithoutPath(err error) error {
 	return err
 }
 
-// Opener opens what is read twice: files, and copies of what can be read only once.
+// Opener opens inputs for reading twice: files, and copies of streams.
 type Opener struct {
 	stdin    io.Reader
 	terminal bool  // stdin is a terminal
-	MaxBytes int64 // bytes of a copy
+	MaxBytes int64 // of a copy
 }
 
-// maxCopy is how many bytes of what can be read only once are copied.
+// maxCopy is the maximum size of a copy of a stream, in bytes.
 const maxCopy = 4 << 30
 
-// NewOpener returns an opener with the standard input of a session.
+// NewOpener returns an opener that uses the standard input of a session.
 func NewOpener(s *app.Session) Opener {
 	return Opener{stdin: s.IO.In, terminal: s.IO.InTerminal(), MaxBytes: maxCopy}
 }
 
-// OpenFiles opens files of rows with the standard input of a call.
+// OpenFiles opens files of rows; - is the standard input of the call.
 func OpenFiles(ctx context.Context, c *command.Call, files []string) (*Input, error) {
 	stdin := 0
 	for _, f := range files {
@@ -93,7 +93,7 @@ func OpenFiles(ctx context.Context, c *command.Call, files []string) (*Input, er
 	return in, err
 }
 
-// Open opens every file, - as standard input. The end of ctx ends it.
+// Open opens every file; - is standard input. It stops when ctx ends.
 func (o Opener) Open(ctx context.Context, files []string) (*Input, error) {
 	in := &Input{}
 	for _, name := range files {
@@ -162,7 +162,7 @@ func deviceError(what string) error {
 
 const passFile = "save the input to a file and pass that"
 
-// Spool copies r, which can be read only once, into a file without a name.
+// Spool copies the stream r into an unnamed file.
 func (o Opener) Spool(ctx context.Context, name string, r io.Reader) (Source, error) {
 	f, err := disk.Temp()
 	if err != nil {
@@ -200,7 +200,7 @@ func sourceName(name string) string {
 	return name
 }
 
-// inputReader marks the errors of reading an input, unlike the errors of writing the copy.
+// inputReader marks errors of reading an input, to tell them from errors of writing the copy.
 type inputReader struct {
 	name string
 	r    io.Reader
@@ -214,7 +214,7 @@ func (r inputReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// spoolLimit is how many bytes are copied at most: a tenth of the free space is left alone.
+// spoolLimit returns the maximum number of bytes to copy: a tenth of the free space stays free.
 func spoolLimit(limit, free int64, known bool) int64 {
 	if !known {
 		return limit
@@ -229,7 +229,7 @@ func (in *Input) Close() {
 	}
 }
 
-// Unchanged returns an error if a file was replaced or written to since it was opened.
+// Unchanged returns an error if a file was replaced or changed since it was opened.
 func (in *Input) Unchanged() error {
 	for _, s := range in.Sources {
 		if s.opened == nil {
@@ -252,7 +252,7 @@ func (in *Input) changed(name, hint string) error {
 	return command.Inputf(hint, "input %s changed while it was read%s", command.Quoted(name), nothingSent)
 }
 
-// Repeatable reports whether all of it can be read by another command.
+// Repeatable reports whether another command can read the same input.
 func (in *Input) Repeatable() bool {
 	return !slices.ContainsFunc(in.Sources, func(s Source) bool {
 		return s.Name == command.StdinName || s.Row != nil || s.temp
@@ -264,22 +264,22 @@ func (in *Input) Names() []string {
 	return command.Texts(len(in.Sources), func(i int) string { return in.Sources[i].Name })
 }
 
-// Judgement is what is found of an input without the ledger.
+// Judgement is the result of checking an input, without the ledger.
 type Judgement struct {
 	Read, Valid, Invalid int64
 	Issues               command.Issues // of invalid rows
 	Summaries            []SourceSummary
-	Found                *findings.Report // nil if the rows are not examined
+	Found                *findings.Report // nil if rows were not examined
 }
 
-// SourceSummary is what a source has besides its rows.
+// SourceSummary is the summary of a source.
 type SourceSummary struct {
 	Name string
 	intake.Summary
 }
 
-// Judge reads the whole input. All rows go to found, where they are to be examined; rows that contradict each
-// other are bad then. A file that changes meanwhile is an error.
+// Judge reads and checks the whole input. If found is not nil, it examines all rows, and rows that contradict each
+// other are bad. A file that changes meanwhile is an error.
 func (in *Input) Judge(ctx context.Context, found *findings.Collector) (Judgement, error) {
 	j, err := in.judge(ctx, found)
 	if changed := in.Unchanged(); changed != nil && ctx.Err() == nil {
@@ -341,7 +341,7 @@ func (in *Input) judge(ctx context.Context, found *findings.Collector) (j Judgem
 	return j, nil
 }
 
-// WriteRejects reads the input again, and writes its bad rows.
+// WriteRejects reads the input again and writes its bad rows.
 func (in *Input) WriteRejects(ctx context.Context, w io.Writer) error {
 	rejects, o := intake.NewRejects(w), in.Options
 	o.KeepText = true
@@ -369,13 +369,13 @@ func (in *Input) contradiction(rec intake.Record) (f findings.Finding, bad bool)
 	return f, bad
 }
 
-// reading is how far a source was read.
+// reading is the state of reading a source.
 type reading struct {
 	*intake.Reader                // nil for a row from the command line
-	summary        intake.Summary // once all was read
+	summary        intake.Summary // set at the end
 }
 
-// records yields every record from the beginning, and sets r. A source without rows is no error: others may have.
+// records yields every record from the start, and sets r. A source without rows is no error: another may have some.
 func (s Source) records(ctx context.Context, o intake.Options, r *reading) iter.Seq2[intake.Record, error] {
 	return func(yield func(intake.Record, error) bool) {
 		if s.Row != nil {
@@ -407,10 +407,10 @@ func (s Source) records(ctx context.Context, o intake.Options, r *reading) iter.
 	}
 }
 
-// flagOf has the flags that give the fields of a row, but for --carrier-code, which gives any other.
+// flagOf maps the fields of a row to their flags. All other fields belong to --carrier-code.
 var flagOf = map[string]string{tracking.FieldReferID: "--refer-id", tracking.FieldNumber: "--tracking-number"}
 
-// Entries yields the good records for staging. What can't be read or is bad now, though good before, is an error.
+// Entries yields the good records for staging. A record that was good before and is bad or unreadable now is an error.
 func (in *Input) Entries(ctx context.Context) iter.Seq2[ledger.Entry, error] {
 	return func(yield func(ledger.Entry, error) bool) {
 		for i, src := range in.Sources {

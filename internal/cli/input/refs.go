@@ -13,15 +13,15 @@ import (
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
-// Flags say how files are read, beside the settings.
+// Flags are the flags that say how files are read, in addition to the settings.
 type Flags struct {
 	tracking.Rules
 	Format, Sheet string
-	SaveMap       string // of rows: name for the mapping; empty for none
-	From          string // of REFs: the file; empty for none
+	SaveMap       string // name under which the mapping is saved; empty for none
+	From          string // file of REFs; empty for none
 }
 
-// AddRows adds the flags of commands that read rows to be created.
+// AddRows adds the flags of commands that read rows to create.
 func (o *Flags) AddRows(cmd *cobra.Command) {
 	f := cmd.Flags()
 	command.SettingFlags(cmd, "map", "carrier-map", "encoding", "strip-spaces")
@@ -51,7 +51,7 @@ func (o *Flags) add(cmd *cobra.Command, formats ...intake.Format) {
 	command.Section(f, command.InputSection, "format", "sheet")
 }
 
-// Options returns how a call with these flags reads files.
+// Options returns the options for reading files with these flags and the settings.
 func (o *Flags) Options(c *command.Call) intake.Options {
 	return intake.Options{
 		Map: c.Config.Map, Encoding: c.Config.Encoding, StripSpaces: c.Config.StripSpaces, Carriers: c.Config.Carriers,
@@ -59,7 +59,7 @@ func (o *Flags) Options(c *command.Call) intake.Options {
 	}
 }
 
-// CheckSaveMap refuses a name that can't be saved, before anything is read.
+// CheckSaveMap returns an error for an invalid --save-map, before anything is read.
 func (o *Flags) CheckSaveMap(c *command.Call) error {
 	if err := command.CheckNotEmpty(c.Cmd, "save-map"); err != nil || o.SaveMap == "" {
 		return err
@@ -70,7 +70,7 @@ func (o *Flags) CheckSaveMap(c *command.Call) error {
 	return config.CheckMapName(o.SaveMap)
 }
 
-// KeepMap saves the mapping of the call if a name for it was given. It is to be called once a header fits.
+// KeepMap saves the mapping of the call if --save-map is set. Call it once a header has matched the mapping.
 func (o *Flags) KeepMap(c *command.Call) error {
 	if o.SaveMap == "" {
 		return nil
@@ -82,14 +82,14 @@ func (o *Flags) KeepMap(c *command.Call) error {
 	return err
 }
 
-// Refs are the REFs of one input, which was judged whole: none of it is bad.
+// Refs are the REFs of an input that was checked as a whole and has no bad rows.
 type Refs struct {
 	*Input
 
 	Count int64 // rows, repeats included
 }
 
-// OpenRefs reads the file of --from and judges it whole, in constant memory. The caller closes it.
+// OpenRefs opens and checks the whole file of --from in constant memory. The caller closes it.
 func (o *Flags) OpenRefs(ctx context.Context, c *command.Call) (*Refs, error) {
 	in, err := OpenFiles(ctx, c, []string{o.From})
 	if err != nil {
@@ -124,7 +124,7 @@ func noteMissing(c *command.Call, sums []SourceSummary) {
 	}
 }
 
-// All yields the REFs in order, repeats included, at every call. An input that can't be read any more is an error.
+// All yields the REFs in order, repeats included. It may be called again. An input that became unreadable is an error.
 func (r *Refs) All(ctx context.Context) iter.Seq2[intake.Record, error] {
 	return func(yield func(intake.Record, error) bool) {
 		for rec, err := range r.again(ctx, r.Sources[0]) {

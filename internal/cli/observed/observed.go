@@ -1,4 +1,4 @@
-// Package observed holds the command about the register of what was met of the service.
+// Package observed has the command that lists observed statuses, events and fields of the service.
 package observed
 
 import (
@@ -13,7 +13,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/observed"
 )
 
-// New returns the command that lists the register.
+// New returns the command observed.
 func New(f *command.Factory) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "observed",

@@ -1,4 +1,4 @@
-// Package request holds the command that sends a request of the user's own.
+// Package request has the command that sends an arbitrary request to the service.
 package request
 
 import (
@@ -23,7 +23,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/term"
 )
 
-// maxBody is how long the body of a request may be, in bytes.
+// maxBody is the maximum size of a request body, in bytes.
 const maxBody = 32 << 20
 
 type options struct {
@@ -36,7 +36,7 @@ type options struct {
 	BypassStore  bool
 }
 
-// New returns the command.
+// New returns the command api.
 func New(f *command.Factory) *cobra.Command {
 	var o options
 	cmd := &cobra.Command{
@@ -111,7 +111,7 @@ func run(ctx context.Context, c *command.Call, o options) error {
 	if err := o.permit(ctx, c, client.Host(), r); err != nil {
 		return err
 	}
-	if _, err := c.StoreIfAny(ctx); err != nil { // what the response holds is recorded there
+	if _, err := c.StoreIfAny(ctx); err != nil { // the response is recorded there
 		return err
 	}
 	res, err := send(ctx, c, client, r)
@@ -197,7 +197,7 @@ func readInput(streams *term.IO, path string) ([]byte, error) {
 	return body, nil
 }
 
-// permit refuses what waybill would not know of, and asks before what may change data.
+// permit returns an error for a create, which the store would not record, and asks before requests that change data.
 func (o options) permit(ctx context.Context, c *command.Call, host string, r api.Request) error {
 	create := r.Operation == api.OpCreateSync || r.Operation == api.OpCreateAsync
 	switch {
@@ -231,7 +231,7 @@ func send(ctx context.Context, c *command.Call, client *api.Client, r api.Reques
 	return res, err
 }
 
-// statusError gives a 404 its exit status: what a query by waybill calls absent may be a wrong path here.
+// statusError gives a 404 the exit status not_found. Unlike for a query, the hint is about the path.
 func statusError(err error) error {
 	if refused, ok := errors.AsType[*api.StatusError](err); ok && refused.Status == http.StatusNotFound {
 		return &command.ExitError{Code: command.NotFound, Err: err, Hint: "check the path and its query"}
@@ -288,7 +288,7 @@ func printHead(out *command.Output, res api.Response, header map[string][]string
 func (o options) printJSON(out *command.Output, res api.Response, header map[string][]string) error {
 	body := json.RawMessage(res.Body)
 	if !res.JSON {
-		body, _ = json.Marshal(string(res.Body)) //nolint:errchkjson // a text has no error
+		body, _ = json.Marshal(string(res.Body)) //nolint:errchkjson // a string can't fail
 	}
 	if !o.Include {
 		return out.Object(body)

@@ -1,4 +1,4 @@
-// Package runs holds the commands about runs: what was sent, with which outcome, and how to continue it.
+// Package runs has the commands about runs: they show what was sent with which outcome, and continue it.
 package runs
 
 import (
@@ -81,7 +81,7 @@ func runList(ctx context.Context, c *command.Call, o listOptions) error {
 		w.Empty = "No run began since " + o.Since
 	}
 	return w.Print(c.IO, func(yield func(ledger.RunSummary, error) bool) {
-		for run, err := range db.History.Runs(ctx, o.Limit) { // the newest first
+		for run, err := range db.History.Runs(ctx, o.Limit) { // newest first
 			if err == nil && run.Created.Before(since) || !yield(run, err) {
 				return
 			}
@@ -160,7 +160,7 @@ type resumeOptions struct {
 	send.Options
 
 	Run string
-	Row string // with RetryRejected: only the rows of this REF; empty for all
+	Row string // with RetryRejected: REF of the rows to retry; empty for all
 }
 
 func newResume(f *command.Factory) *cobra.Command {
@@ -274,7 +274,7 @@ func rowFlag(cmd *cobra.Command, row *string) {
 	cmd.Flags().StringVar(row, "row", "", "only the rejected rows of this `REF` (referId or number)")
 }
 
-// checkRowFlag refuses an empty --row: it must not mean all rows.
+// checkRowFlag returns an error for an empty --row, which must not mean all rows.
 func checkRowFlag(c *command.Call, row string) error {
 	if row == "" && c.Cmd.Flags().Changed("row") {
 		return command.Usagef("pass a referId or a number, or omit --row for all rejected rows", "--row is empty")

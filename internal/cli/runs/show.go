@@ -105,14 +105,14 @@ func listBatches(seq iter.Seq2[ledger.BatchSummary, error], o showOptions) (all 
 			b.Answer = nil
 		}
 		if all = append(all, numberedBatch{b, left + len(all) + 1}); len(all) > shownBatches && !o.All {
-			all[0] = numberedBatch{} // its answer may be large
+			all[0] = numberedBatch{} // frees its response, which may be large
 			all, left = all[1:], left+1
 		}
 	}
 	return all, left, nil
 }
 
-// nextCommand is the command that continues the run, empty if none does.
+// nextCommand returns the command that continues the run, or "".
 func nextCommand(c *command.Call, run ledger.RunSummary) string {
 	id := strconv.FormatInt(run.ID, 10)
 	switch n := run.Counts; {
@@ -217,7 +217,7 @@ func batchColumns() []command.Column[numberedBatch] {
 
 func (b numberedBatch) pending() int64 { return b.Counts.Pending + b.Counts.Sending }
 
-// shownState is the state of a batch in a word: the state of its rows where the answer gave them another.
+// shownState returns the state of a batch as a word, or the state of its rows if the response gave them another one.
 func (b numberedBatch) shownState() string {
 	switch {
 	case b.Rows == 0:
@@ -228,7 +228,7 @@ func (b numberedBatch) shownState() string {
 	return string(b.State)
 }
 
-// printAnswer shows the response to a batch: JSON indented, any other text as it came, its controls visible.
+// printAnswer prints the response to a batch: JSON indented, other text as it came, with control characters escaped.
 func printAnswer(out *command.Output, b numberedBatch) error {
 	head := "no response"
 	switch {
