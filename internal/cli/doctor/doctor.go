@@ -30,16 +30,16 @@ type examination struct {
 	options
 
 	free  func(folder string) (int64, bool) // see [disk.Free]
-	limit time.Duration                     // of one check
-	read  time.Duration                     // how long the store is read
+	limit time.Duration                     // for one check
+	read  time.Duration                     // for reading the store
 
 	writable func(path string) bool // see [disk.Writable]
 }
 
 type options struct {
 	offline bool   // skip network checks
-	probing bool   // find out what the interface does not show
-	ref     string // of a tracking to probe with; empty for any
+	probing bool   // find out undocumented behaviour of the service
+	ref     string // REF of the tracking to probe with; empty for any
 	bundle  string // path of a ZIP file to write; empty for none
 }
 
@@ -48,7 +48,7 @@ type part struct {
 	run   func(context.Context) []finding
 }
 
-// New returns the command that checks what waybill depends on.
+// New returns the command doctor.
 func New(f *command.Factory) *cobra.Command {
 	var o options
 	cmd := &cobra.Command{
@@ -148,7 +148,7 @@ func (x *examination) run(ctx context.Context) ([]finding, error) {
 	if x.probing {
 		parts = append(parts, part{"probe", x.probe})
 	}
-	if x.broken != nil { // these need settings
+	if x.broken != nil { // all parts but the first need settings
 		for i, p := range parts[1:] {
 			f := found(settingsUnusable, "the configuration is not usable")
 			f.Check = p.check
@@ -176,7 +176,7 @@ func (x *examination) run(ctx context.Context) ([]finding, error) {
 	return all, nil
 }
 
-// runPart makes the checks of a part. What takes too long is left behind.
+// runPart runs the checks of a part, and gives up after x.limit.
 func (x *examination) runPart(ctx context.Context, p part) ([]finding, error) {
 	limited, cancel := context.WithTimeout(ctx, x.limit)
 	defer cancel()
@@ -228,9 +228,9 @@ func printAll(c *command.Call, all []finding) error {
 	return nil
 }
 
-// printFinding prints a finding and its remedy, wrapped on a terminal, but for the command.
+// printFinding prints a finding and its remedy. On a terminal, all but the command is wrapped.
 func printFinding(w *term.Writer, f finding) error {
-	const room = 28 // of status and check
+	const room = 28 // columns for status and check
 	lines := render.Wrap(term.Visible(f.Message), w.Width()-room)
 	if f.Hint != "" {
 		lines = append(lines, render.Wrap("hint: "+term.Visible(f.Hint), w.Width()-room)...)
@@ -262,7 +262,7 @@ func checkBundle(path string) error {
 	return nil
 }
 
-// writeBundle writes what was found into a ZIP file that only the user can read.
+// writeBundle writes the findings to a ZIP file that only the user can read.
 func (x *examination) writeBundle(ctx context.Context, path string, all []finding) error {
 	found, err := jsonscan.Marshal(all)
 	if err != nil {
@@ -276,7 +276,7 @@ func (x *examination) writeBundle(ctx context.Context, path string, all []findin
 	if err := writeZIP(f, x.withoutSecrets(append(render.Indented(nil, found), '\n'))); err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
 	}
-	if err := checkBundle(path); err != nil { // another program may have made it
+	if err := checkBundle(path); err != nil { // another program may have created it
 		return err
 	}
 	if err := f.Commit(); err != nil {
@@ -286,7 +286,7 @@ func (x *examination) writeBundle(ctx context.Context, path string, all []findin
 	return nil
 }
 
-// withoutSecrets removes secrets and the home folder, whose name is often the user's.
+// withoutSecrets removes secrets, and the home folder, which often has the user's name.
 func (x *examination) withoutSecrets(b []byte) []byte {
 	b = x.call.Redactor().Bytes(b)
 	quoted, err := json.Marshal(x.call.Sources().Home)

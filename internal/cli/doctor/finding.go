@@ -1,5 +1,5 @@
-// Package doctor has the command that finds out why waybill does not work: it checks
-// what waybill depends on, and probes how the service behaves.
+// Package doctor has the command that diagnoses problems: it checks everything waybill
+// depends on, and probes the service's undocumented behaviour.
 package doctor
 
 import (
@@ -39,12 +39,12 @@ func (f finding) style() term.Style {
 	return map[status]term.Style{ok: term.Good, warning: term.Caution, problem: term.Bad, notChecked: term.Faint}[f.Status]
 }
 
-// kind is what findings share. A hint may be replaced, and the check of settingsUnusable and timedOut.
+// kind is what findings of one kind share. They may replace its hint, and the check of settingsUnusable and timedOut.
 type kind struct {
 	check  string
 	status status
 	hint   string
-	next   string // command, without the settings of this one
+	next   string // command, without the settings of this command line
 }
 
 func newKind(check string, status status, hint, next string) *kind {
@@ -54,7 +54,7 @@ func newKind(check string, status status, hint, next string) *kind {
 const unknownHint = "print the responses with --debug and ask the service's support; until then, " +
 	"rows with unknown outcome stay unknown"
 
-// What doctor can find.
+// All kinds of findings.
 var (
 	configFound     = newKind("configuration", ok, "", "")
 	configNotNeeded = newKind("configuration", ok, "", "")

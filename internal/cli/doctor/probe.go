@@ -19,8 +19,8 @@ import (
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
-// probe finds out, by queries alone, what the service's answers look like: what says
-// that there is no such tracking, and which parameter asks by tracking number.
+// probe finds out by queries alone how the service reports an unknown tracking, and which parameter queries by tracking
+// number.
 func (x *examination) probe(ctx context.Context) []finding {
 	client, err := x.call.Client()
 	if err != nil {
@@ -40,7 +40,7 @@ func (x *examination) probe(ctx context.Context) []finding {
 	return []finding{x.absenceFinding(result.absent), x.numberFinding(result)}
 }
 
-// knownItems returns the trackings with the REF of the command line, or else accepted rows of the store.
+// knownItems returns the trackings with the REF of the command line, or accepted rows of the store without one.
 func (x *examination) knownItems(ctx context.Context, client *api.Client) ([]tracking.Item, error) {
 	db, err := x.call.StoreIfAny(ctx)
 	if err != nil || x.ref == "" && db == nil {
@@ -73,10 +73,10 @@ func (x *examination) knownItems(ctx context.Context, client *api.Client) ([]tra
 	return known, nil
 }
 
-// maxRead is how many rows are read to find trackings that the service shows.
+// maxRead is the number of rows to read in search of processed trackings.
 const maxRead = 2000
 
-// knownItems returns up to three accepted rows: rows that the service has shown come first.
+// knownItems returns up to three accepted rows, processed ones first.
 func knownItems(rows iter.Seq2[ledger.TrackingStatus, error]) ([]tracking.Item, error) {
 	const enough = 3
 	var shown, others []tracking.Item
@@ -107,7 +107,7 @@ func (x *examination) absenceFinding(a absence) finding {
 	}
 	entry := config.AbsentEntry(*a.suggestion)
 	if !a.proven {
-		text, _ := json.Marshal(entry) //nolint:errchkjson // JSON's own types have no error
+		text, _ := json.Marshal(entry) //nolint:errchkjson // JSON types can't fail
 		return found(absenceUnproven, "%s: not recognised; %s in query.absent would, unproven: "+
 			"no tracking with a status to compare with", a.fingerprint, text)
 	}
@@ -115,7 +115,7 @@ func (x *examination) absenceFinding(a absence) finding {
 	for _, e := range x.call.Config.Query.Absent {
 		all = append(all, config.AbsentEntry(e))
 	}
-	text, _ := json.Marshal(append(all, entry)) //nolint:errchkjson // likewise
+	text, _ := json.Marshal(append(all, entry)) //nolint:errchkjson // JSON types can't fail
 	f := found(absenceUnset, "%s: not recognised: %s", a.fingerprint, a.why)
 	f.NextCommand = x.call.CommandLine("config", "set", "query.absent", string(text))
 	return f
@@ -138,28 +138,28 @@ func (x *examination) numberFinding(r result) finding {
 
 type result struct {
 	absent absence
-	known  bool     // the service showed a tracking to compare with
-	works  string   // parameter that asks by number; empty if none of those tried does
-	tried  []string // parameters
+	known  bool     // the service found a tracking to compare with
+	works  string   // parameter that queries by number; empty if none of tried does
+	tried  []string // parameters that were tried
 }
 
-// absence is what "no such tracking" looks like, asked with two random referIds.
+// absence describes the response to a query for an unknown tracking.
 type absence struct {
 	fingerprint string           // see [tracking.Body.AbsenceFingerprint]
-	why         string           // why it is not recognised; empty if it is
-	suggestion  *tracking.Absent // the entry of query.absent that would make it so; nil if it is, or if none would
-	proven      bool             // the suggestion does not fit an answer that shows a tracking
+	why         string           // why waybill does not recognise it; empty if it does
+	suggestion  *tracking.Absent // entry of query.absent that would recognise it; nil if none would or none is needed
+	proven      bool             // suggestion does not match the response for an existing tracking
 }
 
 type prober struct {
 	service     *api.Client
 	gate        *pace.Gate
-	numberParam string        // the configured one
-	patience    time.Duration // how long a question is tried again
+	numberParam string        // query.tracking_number_param
+	patience    time.Duration // how long a query is retried
 }
 
-// probe asks what "no such tracking" looks like and which parameter asks by number. known are tried in order until
-// the service shows one: without, what is absent can't be told from what is always so.
+// probe queries unknown trackings and tries parameters for numbers. It tries known in order until the service finds
+// one: without an existing tracking, nothing shows which part of a response means absence.
 func (p prober) probe(ctx context.Context, known []tracking.Item) (r result, err error) {
 	var refs [2]string
 	var absent [2]tracking.Finding
@@ -184,7 +184,8 @@ func (p prober) probe(ctx context.Context, known []tracking.Item) (r result, err
 	return r, err
 }
 
-// find asks once more while the trouble passes. A status about what was asked is a finding, all else an error.
+// find queries, and retries temporary failures. A 4xx status about the tracking is a finding, other failures are
+// errors.
 func (p prober) find(ctx context.Context, q tracking.Query, item tracking.Item) (f tracking.Finding, err error) {
 	for retry := pace.NewRetry(p.patience); ; {
 		f.Evidence = query.Evidence(ctx, p.gate, func() tracking.Evidence {
@@ -208,7 +209,7 @@ func present(f tracking.Finding) bool {
 	return f.Presence == tracking.PresenceNamed || f.Presence == tracking.PresenceProcessing
 }
 
-// readAbsence says what absence looks like, by two answers to refs of nothing, and one about a tracking, control.
+// readAbsence compares two responses for refs that do not exist with control, the response for an existing tracking.
 func readAbsence(refs [2]string, absent [2]tracking.Finding, control tracking.Finding) absence {
 	one, two := absent[0], absent[1]
 	a := absence{fingerprint: one.Body.AbsenceFingerprint(one.Status, refs[0])}
@@ -227,11 +228,11 @@ func readAbsence(refs [2]string, absent [2]tracking.Finding, control tracking.Fi
 	default:
 		a.why = "the response " + one.Why
 	}
-	// Only an answer with a status in it shows that an entry doesn't fit those.
+	// Only a response with a status proves that an entry does not match existing trackings.
 	proves := control.Presence == tracking.PresenceNamed &&
 		slices.ContainsFunc(control.Body.Answer().Trackings, tracking.Tracking.Known)
 	for _, entry := range absentEntries(one) {
-		differs := entry.Match == (tracking.Match{}) // a value counts only if an answer that shows a tracking has another
+		differs := entry.Match == (tracking.Match{}) // without proof, no entry with a value
 		if proves {
 			differs = !entry.Holds(control.Status, control.Body)
 		}
@@ -243,7 +244,7 @@ func readAbsence(refs [2]string, absent [2]tracking.Finding, control tracking.Fi
 	return a
 }
 
-// absentEntries are entries of query.absent that fit an answer, the clearest first.
+// absentEntries returns entries of query.absent that match a response, most specific first.
 func absentEntries(f tracking.Finding) []tracking.Absent {
 	var entries, weaker []tracking.Absent
 	if m := f.Body.Answer().Message; m != "" && !unspecific(m) {
@@ -252,7 +253,7 @@ func absentEntries(f tracking.Finding) []tracking.Absent {
 	for mark := range f.Body.DistinctivePointers() {
 		literal, _ := f.Body.Pointer(mark)
 		entry := tracking.Absent{Status: f.Status, Match: tracking.Match{Path: mark, Equals: string(literal)}}
-		if strings.ContainsRune("nf{[", rune(literal[0])) { // null, false and what is empty
+		if strings.ContainsRune("nf{[", rune(literal[0])) { // null, false, {} and []
 			entries = append(entries, entry)
 		} else if mark != "/message" && likelyConstant(literal) {
 			weaker = append(weaker, entry)
@@ -265,7 +266,7 @@ func absentEntries(f tracking.Finding) []tracking.Absent {
 	return entries
 }
 
-// likelyConstant reports whether a value is a code or a word rather than a time or a name.
+// likelyConstant reports whether a value looks like a code or word rather than a time or an ID.
 func likelyConstant(literal []byte) bool {
 	digits := 0
 	for _, c := range literal {
@@ -281,7 +282,7 @@ func unspecific(m string) bool {
 	return slices.Contains(words, strings.ToLower(strings.Trim(m, " .!")))
 }
 
-// findParam tries parameters until one finds the known number and no random one, the configured one first.
+// findParam tries parameters, the configured one first, until one finds the known number but no random number.
 //
 // Assumed: the interface does not show the parameter's name.
 func (p prober) findParam(ctx context.Context, r *result, known tracking.Item) error {
@@ -309,5 +310,5 @@ func (p prober) findParam(ctx context.Context, r *result, known tracking.Item) e
 	return nil
 }
 
-// randomNumber returns what looks like a tracking number and is nobody's.
+// randomNumber returns a tracking number that does not exist.
 func randomNumber() string { return "WB" + rand.Text()[:14] }

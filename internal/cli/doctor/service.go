@@ -21,8 +21,8 @@ import (
 )
 
 const (
-	maxSkew    = 2 * time.Minute     // schemes allow a signature an age of some minutes
-	expiryNear = 14 * 24 * time.Hour // operators renew certificates earlier
+	maxSkew    = 2 * time.Minute     // signatures may be a few minutes old
+	expiryNear = 14 * 24 * time.Hour // certificates are usually renewed earlier
 )
 
 func (x *examination) connection(ctx context.Context) []finding {
@@ -41,7 +41,7 @@ func (x *examination) connection(ctx context.Context) []finding {
 		return append(all, found(connectionUnknown, "--offline"))
 	}
 	client, err := x.call.NewClient(c.BaseURL, "")
-	if err != nil { // of the settings
+	if err != nil { // ca_file is unusable
 		return append(all, found(authoritiesUnusable, "%v", err), found(connectionUnknown, "ca_file can't be used"))
 	}
 	defer client.Close()
@@ -116,7 +116,7 @@ func (x *examination) access(ctx context.Context) []finding {
 	return []finding{accessFinding(client.Find(ctx, tracking.Query{ReferID: item.ReferID}, item))}
 }
 
-// accessFinding says what the answer to a query for nothing means for the key.
+// accessFinding returns what the response to a query for an unknown tracking says about the key.
 //
 // Assumed: a service that refuses a key answers 401 or 403.
 func accessFinding(f tracking.Finding) finding {

@@ -30,7 +30,7 @@ func (x *examination) configuration(context.Context) []finding {
 	if paths.UserExists {
 		switch who, chmod := config.Exposed(paths.User); {
 		case who == "":
-		case err != nil && all[0].Hint == chmod: // the reason why it is not usable
+		case err != nil && all[0].Hint == chmod: // the permissions are why it is unusable
 			all[0].Hint, all[0].NextCommand = "", chmod
 		default:
 			all = append(all, exposed(configReadable, paths.User, who, chmod))

@@ -25,7 +25,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/store"
 )
 
-// Bytes that a disk should have left.
+// Free bytes below which a disk gets a warning, or a problem.
 const (
 	littleSpace = 512 << 20
 	noSpace     = 16 << 20
@@ -33,7 +33,7 @@ const (
 
 const (
 	answerLimit = 2 * time.Second // of all listeners and targets
-	maxChecks   = 16              // of them at once
+	maxChecks   = 16              // concurrent checks
 )
 
 func (x *examination) store(ctx context.Context) []finding {
@@ -55,7 +55,7 @@ func (x *examination) store(ctx context.Context) []finding {
 	if err != nil {
 		return append(all, unopened(place, err))
 	}
-	defer func() { _ = db.Close() }() // it was only read from
+	defer func() { _ = db.Close() }() // only read from
 	return append(all, x.openStore(ctx, place, db)...)
 }
 
@@ -63,7 +63,7 @@ func (x *examination) storeFile(path string) (exists bool, all []finding) {
 	_, err := os.Stat(path)
 	exists = !errors.Is(err, fs.ErrNotExist)
 	folder := filepath.Dir(path)
-	for !exists { // the folder that exists above it
+	for !exists { // find the nearest existing folder
 		if _, err := os.Stat(folder); err == nil || folder == filepath.Dir(folder) {
 			break
 		}
@@ -208,7 +208,7 @@ func atOnce(ctx context.Context, checks []func(context.Context) []finding) []fin
 			return nil
 		})
 	}
-	_ = group.Wait() // findings are all that they return
+	_ = group.Wait() // checks return no errors
 	return slices.Concat(results...)
 }
 
@@ -241,7 +241,7 @@ func (x *examination) target(ctx context.Context, k inbox.Sink, running []inbox.
 	t := forward.Target{URL: u}
 	name := t.Show()
 	if x.bundle != "" {
-		name = u.Scheme + "://" + u.Host // a path is nobody else's business
+		name = u.Scheme + "://" + u.Host // a path may be private
 	}
 	others, here := events.OtherComputers(running, k.ID)
 	used := here || len(others) > 0

@@ -22,7 +22,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
-// NewAuth returns the commands for the API key.
+// NewAuth returns the command group auth.
 func NewAuth(f *command.Factory) *cobra.Command {
 	group := &cobra.Command{Use: "auth", Short: "Store, check and remove the API key"}
 	group.AddCommand(newAuthLogin(f), newAuthStatus(f), newAuthLogout(f))
@@ -103,7 +103,7 @@ func loginKey(ctx context.Context, c *command.Call) (config.Secret, error) {
 	return askSecret(ctx, c.IO, "API key (not shown):")
 }
 
-// storeKey stores a key and its base URL in the keyring or the configuration file, and removes what else named a key.
+// storeKey stores a key and its base URL in the keyring or the configuration file, and removes other key settings.
 func storeKey(ctx context.Context, c *command.Call, key config.Secret, inKeyring bool) (string, error) {
 	profile := c.Config.Profile
 	d, err := config.OpenDraft(c.Sources())
@@ -264,7 +264,7 @@ type keyCheck struct {
 	HTTPStatus int    `json:"httpStatus"` // 0 if no response came
 	Message    string `json:"message"`    // of the service, as sent, or what went wrong
 
-	err error // nil unless the key was refused, or nothing is known of it
+	err error // why the key was refused or could not be checked; else nil
 }
 
 func (k keyCheck) text() string {
@@ -279,7 +279,7 @@ func (k keyCheck) text() string {
 	return "not checked"
 }
 
-// checkKey sends one query for a tracking that can't exist. It changes nothing at the service.
+// checkKey checks a key by one query for a tracking that can't exist. It changes nothing at the service.
 //
 // Assumed: a service that refuses a key answers 401 or 403.
 func checkKey(ctx context.Context, c *command.Call, base, key string) keyCheck {
@@ -310,13 +310,13 @@ func checkKey(ctx context.Context, c *command.Call, base, key string) keyCheck {
 	return k
 }
 
-// keyPrint returns what tells API keys apart and shows nothing of them.
+// keyPrint returns a fingerprint that distinguishes API keys and reveals nothing about them.
 func keyPrint(key string) string {
 	sum := sha256.Sum256([]byte("waybill API key\x00" + key))
 	return hex.EncodeToString(sum[:4])
 }
 
-// forgetEntry removes the key of a profile from the keyring unless it is in use. A failure is a warning: it has no use.
+// forgetEntry removes the unused key of a profile from the keyring. A failure is only a warning.
 func forgetEntry(ctx context.Context, c *command.Call, d *config.Draft, profile, used string) {
 	name := d.Text(profile, "api_key_keyring")
 	if name == "" || name == used {

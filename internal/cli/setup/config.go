@@ -1,4 +1,4 @@
-// Package setup has the commands that look at settings, try the service out and find out how it behaves.
+// Package setup has the commands init, auth, config, sandbox, demo and version.
 package setup
 
 import (
@@ -19,7 +19,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/term"
 )
 
-// settingJSON is one setting in our output. Secrets are masked.
+// settingJSON is one setting in JSON output. Secrets are masked.
 type settingJSON struct {
 	Key    string `json:"key"`
 	Value  any    `json:"value"`
@@ -32,7 +32,7 @@ type pathJSON struct {
 	Exists bool   `json:"exists"`
 }
 
-// NewConfig returns the commands that show and change settings.
+// NewConfig returns the command group config.
 func NewConfig(f *command.Factory) *cobra.Command {
 	group := &cobra.Command{Use: "config", Short: "Show and change settings"}
 	group.AddCommand(newConfigList(f), newConfigGet(f), newConfigSet(f), newConfigUnset(f), newConfigEdit(f),
@@ -353,7 +353,7 @@ func checkProfile(c *command.Call, name string) error {
 	}
 	list, err := config.ListProfiles(c.Sources())
 	if err != nil {
-		return nil //nolint:nilerr // as said above
+		return nil //nolint:nilerr // the change reports it
 	}
 	names := command.Texts(len(list.All), func(i int) string { return list.All[i].Name })
 	if slices.Contains(names, name) {
@@ -407,7 +407,7 @@ func runConfigEdit(ctx context.Context, c *command.Call, _ []string) error {
 		unchanged := err == nil && bytes.Equal(data, before)
 		switch {
 		case ended != nil && unchanged:
-			_ = os.Remove(copied) // it holds nothing new
+			_ = os.Remove(copied) // it holds no changes
 			return editorError(editor, ended, "")
 		case ended != nil:
 			err := os.WriteFile(copied, data, 0o600)
@@ -429,7 +429,7 @@ func runConfigEdit(ctx context.Context, c *command.Call, _ []string) error {
 		if errors.Is(err, config.ErrChanged) {
 			hint = "run `waybill config edit` again; your changes are in " + copied
 		}
-		if e := os.WriteFile(copied, data, 0o600); e != nil { // for who moves it
+		if e := os.WriteFile(copied, data, 0o600); e != nil { // for users who move it
 			return errors.Join(err, e)
 		}
 		again, e := editAgain(ctx, c, err)

@@ -14,7 +14,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/term"
 )
 
-// NewInit returns the command for the first setup.
+// NewInit returns the command init.
 func NewInit(f *command.Factory) *cobra.Command {
 	s := &answers{check: keyCheck{Result: keyNotChecked}}
 	cmd := &cobra.Command{
@@ -142,7 +142,7 @@ func (s *answers) printNext(changes []config.Change) {
 			sources.Flags = append(sources.Flags, config.Flag{Name: name, Values: []string{f.Value.String()}})
 		}
 	}
-	if cfg, err := config.Load(sources); err == nil { // the file was just checked: all else is not about it
+	if cfg, err := config.Load(sources); err == nil { // errors are not about the file, which was just checked
 		warnOverridden(s.c.IO, cfg, s.draft.Path, changes...)
 	}
 	s.c.IO.Note("`waybill listen` receives webhooks; `waybill doctor` checks the setup")
@@ -153,7 +153,7 @@ func (s *answers) sources() config.Sources {
 	return onlyFlags(s.c, func(name string) bool { return name == "config" || name == "insecure-http" })
 }
 
-// agreed shows the changes of a file that exists, and asks before a value is overwritten.
+// agreed shows the changes to an existing file, and asks before a value is overwritten.
 func (s *answers) agreed(ctx context.Context, changes []config.Change) (bool, error) {
 	if s.draft.Old == nil || len(changes) == 0 {
 		return true, nil
@@ -190,12 +190,12 @@ func (s *answers) agreed(ctx context.Context, changes []config.Change) (bool, er
 type answers struct {
 	c       *command.Call
 	draft   *config.Draft
-	profile string // that is written
-	force   bool   // values that are there are overwritten without a question
+	profile string // profile to write
+	force   bool   // overwrite existing values without a question
 
 	baseURL string
-	key     config.Secret // zero to keep the one that is set
-	webhook config.Secret // zero to keep the one that is set
+	key     config.Secret // zero keeps the current one
+	webhook config.Secret // zero keeps the current one
 	check   keyCheck
 }
 
@@ -258,8 +258,8 @@ func (s *answers) keySource() string {
 	return setting + " of " + s.c.Config.Origin(setting).String()
 }
 
-// canKeepKey reports whether a key is set that init need not write: that of the
-// environment or of the profile. The error is that of one for another service.
+// canKeepKey reports whether the environment or the profile sets a key, so that init need not write one. It returns an
+// error if that key belongs to another service.
 func (s *answers) canKeepKey() (bool, error) {
 	setting := s.c.Config.APIKeySetting()
 	level := s.c.Config.Origin(setting).Level
@@ -294,8 +294,8 @@ func (s *answers) askKey(ctx context.Context) error {
 	return err
 }
 
-// tryKey tries the key, and reports whether to ask for another one. Nothing is
-// written where the service refuses it, and only on demand where nothing is known.
+// tryKey checks the key, and reports whether to ask for another one. A refused key is not written; a key that could not
+// be checked is written only if the user agrees.
 func (s *answers) tryKey(ctx context.Context) (again bool, err error) {
 	key := s.key.Reveal()
 	if s.key.IsZero() {
@@ -325,7 +325,7 @@ func (s *answers) tryKey(ctx context.Context) (again bool, err error) {
 	return false, err
 }
 
-// webhookEnv names the variable that sets the webhook secret, which init does not write; empty for none.
+// webhookEnv returns the name of the variable that sets the webhook secret, which init then does not write, or "".
 func (s *answers) webhookEnv() string {
 	if o := s.c.Config.Origin("webhook.secret"); o.Level == config.FromEnv {
 		return o.String()
@@ -352,7 +352,7 @@ func (s *answers) changes() (all []config.Change) {
 		all = append(all, config.Change{Key: "base_url", Value: s.baseURL})
 	}
 	for _, key := range []string{"account", "ca_file", "insecure_http", "store"} {
-		e, _ := s.c.Config.Get(key) // no setting is missing
+		e, _ := s.c.Config.Get(key) // every setting exists
 		if e.Origin.Level == config.FromFlag && e.Text != s.current(key) {
 			all = append(all, config.Change{Key: key, Value: e.Text})
 		}

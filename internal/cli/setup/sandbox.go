@@ -40,7 +40,7 @@ type sandboxOptions struct {
 
 const sandboxKeyVariable = "WAYBILL_SANDBOX_KEY"
 
-// NewSandbox returns the command that serves the sandbox.
+// NewSandbox returns the command sandbox.
 func NewSandbox(f *command.Factory) *cobra.Command {
 	var o sandboxOptions
 	cmd := &cobra.Command{
@@ -184,7 +184,7 @@ func runSandbox(ctx context.Context, call *command.Call, o sandboxOptions) error
 		return nil
 	}
 	if err := call.AnnounceReady(ctx, url, o.ReadyFile, show); err != nil {
-		g.Go(func() error { return err }) // ends the other
+		g.Go(func() error { return err }) // ends the other server
 	}
 	return g.Wait()
 }
@@ -209,9 +209,9 @@ func serveUntil(ctx context.Context, l net.Listener, handler http.Handler, end f
 var demoOrders []byte
 
 //go:embed demo/script.txt
-var demoScript string // what the demo says and runs
+var demoScript string // texts and commands of the demo
 
-// NewDemo returns the command that shows the program at work.
+// NewDemo returns the command demo.
 func NewDemo(f *command.Factory) *cobra.Command {
 	d := &demonstration{f: f}
 	cmd := &cobra.Command{
@@ -234,11 +234,11 @@ its files when it ends.`,
 
 type demonstration struct {
 	f                    *command.Factory
-	keep                 bool // both servers run on until a signal
+	keep                 bool // keep both servers running until a signal
 	out                  *command.Output
 	folder               string
-	env                  []string     // what its user has set
-	forwarded, delivered atomic.Int64 // events that its application got
+	env                  []string     // the user's environment
+	forwarded, delivered atomic.Int64 // events that the demo's application received
 }
 
 func (d *demonstration) run(cmd *cobra.Command) (err error) {
@@ -261,7 +261,7 @@ func (d *demonstration) run(cmd *cobra.Command) (err error) {
 		<-ctx.Done()
 	}
 	stop()
-	served := servers.Wait() // one that fails ends the steps
+	served := servers.Wait() // a failing server ends the steps
 	if cause := context.Cause(cmd.Context()); err != nil && command.As[*command.SignalError](cause) {
 		return cause
 	}

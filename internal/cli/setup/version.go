@@ -10,7 +10,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/render"
 )
 
-// NewVersion returns the command that shows the version.
+// NewVersion returns the command version.
 func NewVersion(f *command.Factory) *cobra.Command {
 	return &cobra.Command{
 		Use:     "version",
@@ -21,7 +21,7 @@ func NewVersion(f *command.Factory) *cobra.Command {
 	}
 }
 
-// PrintVersion prints the version and how the program was built.
+// PrintVersion prints the version and build information.
 func PrintVersion(_ context.Context, c *command.Call, _ []string) error {
 	info := buildinfo.Read()
 	if c.Out.Machine() {

@@ -84,7 +84,7 @@ func runBackup(ctx context.Context, c *command.Call, file string, force bool) er
 	if err != nil {
 		return err
 	}
-	if err := checkTarget(file, db.Path, force); err != nil { // somebody else may have made it
+	if err := checkTarget(file, db.Path, force); err != nil { // another program may have created it
 		return err
 	}
 	if err := written.Commit(); err != nil {
@@ -101,8 +101,7 @@ type dumpJSON struct {
 	Restore string `json:"restoreCommand"`
 }
 
-// printDump prints how to back up a store on a server. That is an error of usage: nothing
-// was backed up, and to repeat the command does not help.
+// printDump prints how to back up a store on a server. It returns a usage error, since nothing was backed up.
 func printDump(c *command.Call, place, file string) error {
 	u, err := url.Parse(place)
 	if err != nil {
@@ -128,7 +127,7 @@ func printDump(c *command.Call, place, file string) error {
 	}
 }
 
-// checkTarget returns an error unless a copy of the store may be put at file: a store that is in use stays.
+// checkTarget returns an error if file must not be replaced by a copy of the store: because it exists or is in use.
 func checkTarget(file, path string, force bool) error {
 	target, err := disk.Resolve(file)
 	if errors.Is(err, fs.ErrNotExist) {

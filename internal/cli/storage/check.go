@@ -64,7 +64,7 @@ func runCheck(ctx context.Context, c *command.Call, _ []string) error {
 		return err
 	}
 	j := newCheckJSON(place, found)
-	if err != nil { // it is too damaged to be read
+	if err != nil { // too damaged to be read
 		j.Sound, j.Problems = false, []store.Problem{{What: err.Error()}}
 	}
 	err = errors.Join(printCheck(c, j), err)

@@ -124,7 +124,7 @@ type erasing struct {
 	queries []tracking.Query
 	options ledger.EraseOptions
 
-	missing []string // names that the store knows nothing of
+	missing []string // REFs that the store does not know
 	done    ledger.Erasure
 	left    []string
 }
@@ -150,7 +150,7 @@ func (e *erasing) erase(ctx context.Context) (err error) {
 			e.missing = append(e.missing, command.Quoted(some[i].Ref()))
 		}
 	}
-	if len(e.missing) < len(e.queries) || len(e.queries) == 0 { // an interrupted one had erased the run
+	if len(e.missing) < len(e.queries) || len(e.queries) == 0 { // an interrupted erase had erased the run
 		e.left, err = e.db.Eraser.Compact(ctx)
 	}
 	return err
@@ -196,7 +196,7 @@ func (e *erasing) report(ended bool) error {
 	return c.Out.Result(j, "Already erased: %s", command.Plural(asked-missing, "shipment"))
 }
 
-// removed returns what was removed, such as "1 row, 2 events"; empty if nothing was.
+// removed returns the counts of an erasure, such as "1 row, 2 events", or "" if nothing was removed.
 func removed(d *ledger.Erasure) string {
 	var parts []string
 	for _, count := range []struct {

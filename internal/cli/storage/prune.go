@@ -101,7 +101,7 @@ func prune(ctx context.Context, db *app.Store, before time.Time) (p store.PruneP
 	if p.Runs, err = db.History.PruneRuns(ctx, before); err != nil {
 		return p, err
 	}
-	if err := db.Observer().CatchUp(ctx); err != nil { // while the bytes are there
+	if err := db.Observer().CatchUp(ctx); err != nil { // before the bytes are removed
 		return p, err
 	}
 	p.Inbox, err = db.Retention.Prune(ctx, before)

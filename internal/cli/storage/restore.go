@@ -135,7 +135,7 @@ func runRestore(ctx context.Context, c *command.Call, file string, yes bool) (er
 	return c.Out.Result(j, "Restored %s to %s (%s)", file, place, kept)
 }
 
-// replace moves the store away, if it is to be kept, and puts a copy of the backup in its place.
+// replace puts a copy of the backup in the store's place, after renaming the store to kept unless that is "".
 func replace(ctx context.Context, backup *store.DB, place, kept string) error {
 	written, err := command.NewAtomicFile(ctx, place)
 	if err != nil {
@@ -157,8 +157,8 @@ func replace(ctx context.Context, backup *store.DB, place, kept string) error {
 	return nil
 }
 
-// unused says what the store in a file has. The error matches [store.ErrInUse] if another process has it open. A
-// damaged one is no error: a backup is to take its place.
+// unused returns the contents of the store in a file. Its error matches [store.ErrInUse] if another process has the
+// store open. A damaged store is no error, since a backup is to replace it.
 func unused(ctx context.Context, c *command.Call, place string) (n contents, exists bool, err error) {
 	db, err := c.StoreAt(ctx, place, store.Options{MustExist: true})
 	switch {
@@ -181,7 +181,7 @@ func unused(ctx context.Context, c *command.Call, place string) (n contents, exi
 	if err = errors.Join(used, err, db.Close()); err != nil {
 		return n, true, inUse(c, place, err)
 	}
-	if _, err := os.Lstat(place + "-wal"); !errors.Is(err, fs.ErrNotExist) { // the last to close it removes that
+	if _, err := os.Lstat(place + "-wal"); !errors.Is(err, fs.ErrNotExist) { // the last one to close it removes it
 		return n, true, inUse(c, place, &store.Error{Kind: store.ErrInUse, Path: place, Op: "replace"})
 	}
 	return n, true, nil

@@ -1,4 +1,4 @@
-// Package storage holds the commands about the store itself.
+// Package storage has the commands about the store itself.
 package storage
 
 import (
@@ -16,7 +16,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/store/postgres"
 )
 
-// New returns the group of commands about the store.
+// New returns the command group store.
 func New(f *command.Factory) *cobra.Command {
 	group := &cobra.Command{
 		Use:   "store",
@@ -30,7 +30,7 @@ it.`,
 	return group
 }
 
-// existing returns the store; one that is not there is an error.
+// existing returns the store, or an error if it does not exist.
 func existing(ctx context.Context, c *command.Call) (*app.Store, error) {
 	db, err := c.ExistingStore(ctx)
 	if err == nil && db == nil {
@@ -39,7 +39,7 @@ func existing(ctx context.Context, c *command.Call) (*app.Store, error) {
 	return db, err
 }
 
-// size shows a number of bytes with its unit, such as 12.3 MB.
+// size formats a number of bytes with its unit, such as 12.3 MB.
 func size(bytes int64) string {
 	const kilo = 1000
 	if bytes < kilo {
