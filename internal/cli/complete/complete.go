@@ -1,6 +1,5 @@
-// Package complete lets the shell complete the values of flags and arguments, from the
-// settings, the store and the files that a command line names. It writes nothing,
-// asks no service, and prints no error: what it can't find out it leaves out.
+// Package complete completes values of flags and arguments in the shell, from the settings, the store and the files
+// that a command line names. It writes nothing, does not query the service, and ignores errors.
 package complete
 
 import (
@@ -20,7 +19,7 @@ import (
 )
 
 const (
-	maxWorkbook = 1 << 20 // bytes of a workbook whose header is read
+	maxWorkbook = 1 << 20 // bytes of the largest workbook whose header is read
 	maxValues   = 100
 	maxTime     = time.Second
 )
@@ -30,7 +29,7 @@ func Install(root *cobra.Command, a *app.App) {
 	install(root, root.PersistentFlags(), a)
 	root.CompletionOptions.SetDefaultShellCompDirective(cobra.ShellCompDirectiveNoFileComp)
 	command.Walk(root, func(cmd *cobra.Command) {
-		cmd.FParseErrWhitelist.UnknownFlags = true // a flag that is misspelled hinders nothing
+		cmd.FParseErrWhitelist.UnknownFlags = true // misspelled flags do not prevent completion
 		install(cmd, cmd.Flags(), a)
 		if names := command.Arguments(cmd); len(names) > 0 && cmd.ValidArgsFunction == nil && len(cmd.ValidArgs) == 0 {
 			if k, ok := argumentKind(cmd, names[0]); ok {
@@ -45,21 +44,21 @@ func Install(root *cobra.Command, a *app.App) {
 func install(cmd *cobra.Command, flags *pflag.FlagSet, a *app.App) {
 	flags.VisitAll(func(f *pflag.Flag) {
 		if k, ok := flagKind(cmd, f); ok && cmd.Flag(f.Name) == f {
-			_ = cmd.RegisterFlagCompletionFunc(f.Name, k.complete(a, f)) // fails for a flag that has one
+			_ = cmd.RegisterFlagCompletionFunc(f.Name, k.complete(a, f)) // fails for a flag that has one already
 		}
-		_, f.Usage = pflag.UnquoteUsage(f) // which cobra shows as it is
+		_, f.Usage = pflag.UnquoteUsage(f) // cobra shows Usage unchanged
 	})
 }
 
-// kind says what completes a value. The zero kind completes nothing.
+// kind says how a value is completed. The zero kind completes nothing.
 type kind struct {
 	values func(*line) []value // nil for none
-	files  bool                // it is the name of a file
-	types  []string            // extensions of such files; nil for any
-	list   bool                // several, separated by commas
+	files  bool                // complete file names
+	types  []string            // extensions of the files; nil for any
+	list   bool                // several values, separated by commas
 }
 
-// value is one completion. One that ends in =, : or / goes on.
+// value is one completion. After a final =, : or /, the word continues.
 type value struct{ text, about string }
 
 type line struct {
@@ -67,9 +66,9 @@ type line struct {
 	app   *app.App
 	cmd   *cobra.Command
 	flag  *pflag.Flag // nil for an argument
-	args  []string    // before the word
-	word  string      // as far as it is typed
-	store *app.Store  // nil until it was asked for
+	args  []string    // arguments before the word
+	word  string      // typed so far
+	store *app.Store  // nil until opened
 	s     *app.Session
 }
 
@@ -118,14 +117,14 @@ func (k kind) matches(l *line) ([]cobra.Completion, cobra.ShellCompDirective) {
 	return found, directive
 }
 
-// offers reports whether a value is one line, and no flag: a hyphen first is right only where
-// one was typed for the value of a flag. Spaces at its ends would be lost.
+// offers reports whether a value can be offered. It must be one line without outer spaces, which the shell would lose,
+// and look like no flag, unless the user typed a hyphen for the value of a flag.
 func (l *line) offers(s string) bool {
 	hyphen := l.flag != nil && strings.HasPrefix(l.word, "-")
 	return s != "" && (s[0] != '-' || hyphen) && s == strings.TrimSpace(s) && s == term.Visible(s)
 }
 
-// session returns the settings of the line, nil if they can't be read.
+// session returns the session of the line, or nil if the settings can't be read.
 func (l *line) session() *app.Session {
 	if l.s == nil {
 		if l.s, _ = l.app.Session(l.ctx, command.FlagsOf(l.cmd)); l.s != nil {
@@ -135,7 +134,7 @@ func (l *line) session() *app.Session {
 	return l.s
 }
 
-// open returns the store of the line, nil if there is none that can be read.
+// open returns the store of the line, or nil if it can't be read.
 func (l *line) open() *app.Store {
 	if s := l.session(); l.store == nil && s != nil && s.Config.Store != "" {
 		l.store, _ = s.ExistingStore(l.ctx)
@@ -145,7 +144,7 @@ func (l *line) open() *app.Store {
 
 func (l *line) close() {
 	if l.s != nil {
-		_ = l.s.Close() // nothing was written
+		_ = l.s.Close() // only read from
 	}
 }
 
@@ -163,8 +162,8 @@ func words(all []string) []value {
 
 func tables() []string { return []string{"csv", "tsv", "txt", "json", "jsonl", "ndjson", "xlsx"} }
 
-// flagKind returns what completes the value of a flag, by the flag's name, else by the name
-// that the value has in help; false for a flag without a value, or with an unlisted name.
+// flagKind returns the kind of a flag's value by the flag's name, else by the value's name in help. It returns false
+// for a flag without a value or with an unknown name.
 func flagKind(cmd *cobra.Command, f *pflag.Flag) (kind, bool) {
 	if f.Value.Type() == "bool" {
 		return kind{}, false
@@ -189,7 +188,7 @@ func flagKind(cmd *cobra.Command, f *pflag.Flag) (kind, bool) {
 	return k, ok
 }
 
-// namedFlags are the kinds of flags whose value's name does not say enough, some by command and flag.
+// namedFlags has the kinds of flags whose value's name does not suffice. Some keys are a command and a flag.
 var namedFlags = sync.OnceValue(func() map[string]kind {
 	scheme := kind{values: schemes}
 	return map[string]kind{
@@ -219,7 +218,7 @@ var namedFlags = sync.OnceValue(func() map[string]kind {
 })
 
 var kinds = sync.OnceValue(func() map[string]kind {
-	nothing := kind{} // only the user knows it
+	nothing := kind{} // only the user knows the value
 	all := map[string]kind{
 		"FILE":         {files: true},
 		"REF":          {values: references},
@@ -240,7 +239,7 @@ var kinds = sync.OnceValue(func() map[string]kind {
 	return all
 })
 
-// argumentKind returns what the arguments of a command are, false if that is not known. name is in its usage line.
+// argumentKind returns the kind of a command's arguments, or false if unknown. name is the argument in its usage line.
 func argumentKind(cmd *cobra.Command, name string) (kind, bool) {
 	path := cmd.CommandPath() + " "
 	switch {
@@ -269,7 +268,7 @@ func argumentKind(cmd *cobra.Command, name string) (kind, bool) {
 	return k, ok
 }
 
-// once is for commands that take one argument.
+// once completes only the first argument, for commands that take one.
 func once(values func(*line) []value) func(*line) []value {
 	return func(l *line) []value {
 		if len(l.args) > 0 {

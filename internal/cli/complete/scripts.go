@@ -20,22 +20,22 @@ import (
 	"github.com/waybill-cli/waybill/internal/term"
 )
 
-// scripts holds for each shell its script, and in NAME.txt how the script is loaded.
+// scripts holds the script of each shell, and in NAME.txt how to load it.
 //
 //go:embed scripts
 var scripts embed.FS
 
-// Shell is a shell that can complete.
+// Shell is a shell with a completion script.
 type Shell struct{ Name, file string }
 
-// Shells are the shells with a script.
+// Shells returns all shells with a script.
 func Shells() []Shell {
 	return []Shell{
 		{"bash", "waybill.bash"}, {"zsh", "waybill.zsh"}, {"fish", "waybill.fish"}, {"powershell", "waybill.ps1"},
 	}
 }
 
-// New returns the command that prints the script of a shell.
+// New returns the command completion.
 func New(*command.Factory) *cobra.Command {
 	shells := Shells()
 	names := make([]string, len(shells))
@@ -67,13 +67,13 @@ func New(*command.Factory) *cobra.Command {
 	}
 }
 
-// BashCommand is what the script for bash calls, with COMP_TYPE, the width of the
-// terminal, the line as far as it is typed, and the part of it that bash replaces.
+// BashCommand is the command that the bash script calls, with COMP_TYPE, the terminal's width, the line typed so far,
+// and the part of it that bash replaces.
 const BashCommand = "__complete_bash"
 
 const leastAbout = 8
 
-// Bash prints options for bash, a line, then what may replace the last of args, escaped. run runs a command line.
+// Bash prints a line of options for bash, then the escaped replacements for the last of args. run runs a command line.
 func Bash(
 	ctx context.Context, a *app.App, args []string, run func(context.Context, *app.App, []string) command.Code,
 ) command.Code {
@@ -106,12 +106,12 @@ func Bash(
 type bashReply struct {
 	word      shell.Typed
 	replaced  string   // the end of the word that bash replaces
-	lines     []string // values with descriptions behind a tab
+	lines     []string // value, tab, description
 	directive cobra.ShellCompDirective
 	home      string
 }
 
-// text returns the reply; list says that bash shows several values.
+// text returns the reply. list says that bash lists the values.
 func (b *bashReply) text(list bool, width int) string {
 	before := shell.Read(strings.TrimSuffix(b.word.Raw, b.replaced))
 	start := ""
@@ -144,7 +144,7 @@ func (b *bashReply) text(list bool, width int) string {
 			options.WriteString(o.name)
 		}
 	}
-	// A space within quotes could make a description a part of what values begin with.
+	// Within quotes, a description could become part of the common prefix that bash inserts.
 	if room := width - longest - 4; list && len(values) > 1 && before.Open == 0 && b.word.Open == 0 && room >= leastAbout {
 		for i, about := range abouts {
 			if about != "" {
@@ -156,7 +156,8 @@ func (b *bashReply) text(list bool, width int) string {
 	return strings.Join(append([]string{options.String()}, values...), "\n") + "\n"
 }
 
-// escape returns what of a value replaces b.replaced; false if it is no continuation, or can't be written there.
+// escape returns the text that replaces b.replaced, or false if value does not continue the word or can't be quoted
+// there.
 func (b *bashReply) escape(value string, before shell.Typed) (string, bool) {
 	if !strings.HasPrefix(value, b.word.Text) {
 		return "", false
@@ -167,7 +168,7 @@ func (b *bashReply) escape(value string, before shell.Typed) (string, bool) {
 	}
 	rest := strings.TrimPrefix(value, before.Text)
 	if open != 0 && rest != "" && rest[len(rest)-1] == open {
-		return "", false // bash would take it for the end of the quote
+		return "", false // bash would take it as the closing quote
 	}
 	if strings.HasPrefix(b.replaced, "~/") && before.Raw == "" && strings.HasPrefix(rest, "~/") {
 		rest, ok := shell.Escape(rest[2:], 0)
@@ -176,7 +177,7 @@ func (b *bashReply) escape(value string, before shell.Typed) (string, bool) {
 	return shell.Escape(rest, open)
 }
 
-// files returns the folders, and the files with an extension of b.lines, that begin with word.
+// files returns folders, and files with an extension in b.lines, whose names begin with word.
 func (b *bashReply) files(word string) (found []string) {
 	folder, name := filepath.Split(word)
 	at := folder

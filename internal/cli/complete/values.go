@@ -25,10 +25,10 @@ import (
 
 const recentEvents = 200
 
-// shortestIDPrefix is from how many characters on digits may begin an eventId.
+// shortestIDPrefix is the length from which digits may be the start of an eventId rather than an event's number.
 const shortestIDPrefix = 4
 
-// stored are values that the store gives; none without one.
+// stored returns values from the store, or none if there is no store.
 func stored(values func(*line, *app.Store) []value) func(*line) []value {
 	return func(l *line) []value {
 		if db := l.open(); db != nil {
@@ -231,19 +231,19 @@ func sheets(l *line) (all []value) {
 			}
 			all = append(all, value{sheet.Name, about})
 		}
-		_ = f.Close() // nothing was written
+		_ = f.Close() // only read from
 	}
 	return all
 }
 
-// openInput opens a file that is read in no time, and returns its size; nil for others.
+// openInput opens a file that can be read quickly, and returns its size; nil for other files.
 func openInput(name string) (f *os.File, size int64) {
 	info, err := os.Stat(name)
 	if err != nil || !info.Mode().IsRegular() {
-		return nil, 0 // reading of a pipe would take its rows away
+		return nil, 0 // reading a pipe would consume its rows
 	}
 	if strings.EqualFold(filepath.Ext(name), ".xlsx") && info.Size() > maxWorkbook {
-		return nil, 0 // its header is known only once all of it is unpacked
+		return nil, 0 // reading its header takes unpacking all of it
 	}
 	if f, err = os.Open(name); err != nil {
 		return nil, 0
@@ -256,7 +256,7 @@ func header(l *line, name string) []string {
 	if f == nil {
 		return nil
 	}
-	defer func() { _ = f.Close() }() // nothing was written
+	defer func() { _ = f.Close() }() // only read from
 	o := intake.Options{}
 	if s := l.session(); s != nil {
 		o.Encoding = s.Config.Encoding
@@ -279,7 +279,7 @@ func events(l *line) []value {
 	return append(all, each(matching, func(e inbox.Event) value { return value{e.EventID, about(e)} })...)
 }
 
-// references are the referIds that begin as the word does, not numbers: no index has their beginnings as written.
+// references returns the referIds that begin with the word. Numbers are not completed.
 func references(l *line) []value {
 	by := l.cmd.Flag("by")
 	db := l.open()

@@ -22,10 +22,10 @@ import (
 	"github.com/waybill-cli/waybill/internal/term"
 )
 
-// drainTime is how long a listener that ends waits for its targets, unless it was interrupted.
+// drainTime is the maximum time that an ending listener waits for its targets, unless it was interrupted.
 const drainTime = 5 * time.Second
 
-// forwarding is the forwarder of a listener, which may have no target.
+// forwarding is the forwarder of a listener. It may have no target.
 type forwarding struct {
 	*forward.Forwarder
 
@@ -33,11 +33,11 @@ type forwarding struct {
 	targets  []forward.Target // with their headers
 	io       *term.IO
 	attempts *attemptPrinter
-	flags    string // that a later listener needs to continue
-	skipped  bool   // the backlog was dropped
+	flags    string // flags with which a later listener continues
+	skipped  bool   // the backlog was skipped
 }
 
-// openForwarding opens the sinks of all targets. ctx ends when the listener is to end.
+// openForwarding opens the sinks of all targets. ctx ends when the listener should end.
 func (s *server) openForwarding(
 	ctx context.Context, targets []forward.Target, o forwardOptions,
 ) (fw *forwarding, err error) {
@@ -91,12 +91,12 @@ func (o forwardOptions) warn(s *app.Session, targets []forward.Target) {
 	events.WarnUnencrypted(s.IO, targets)
 }
 
-// knownSinks returns the sinks that were known before, and those that begin in the past.
+// knownSinks returns the sinks that existed before or start in the past.
 func (fw *forwarding) knownSinks() []inbox.Sink {
 	return slices.DeleteFunc(fw.Sinks(), func(sink inbox.Sink) bool { return sink.New && sink.Unread == 0 })
 }
 
-// sent returns how many deliveries this listener forwarded; nil if it has no target.
+// sent returns the number of deliveries that this listener forwarded; nil if it has no target.
 func (fw *forwarding) sent() *int64 {
 	if len(fw.targets) == 0 {
 		return nil
@@ -140,14 +140,14 @@ func (fw *forwarding) printBacklog(ctx context.Context) error {
 	return nil
 }
 
-// drain waits until everything was sent, or ctx ends, or drainTime is over.
+// drain waits until everything is sent, ctx ends, or drainTime is over.
 func (fw *forwarding) drain(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, drainTime)
 	defer cancel()
 	for {
 		left, err := fw.sinksWithBacklog(ctx)
 		if err != nil || len(left) == 0 || pace.Sleep(ctx, 20*time.Millisecond) != nil {
-			return // an error is reported at the end, if it is still there
+			return // a lasting error is reported at the end
 		}
 	}
 }
@@ -169,8 +169,8 @@ func (fw *forwarding) printRemaining(ctx context.Context) error {
 	return err
 }
 
-// run forwards, and prints each attempt, until ctx ends; requests under way end
-// at once when hard does. printing is held while something is printed.
+// run forwards, and prints each attempt, until ctx ends. Requests under way are cancelled when hard ends. It holds
+// printing while it prints.
 func (fw *forwarding) run(ctx, hard context.Context, printing sync.Locker) error {
 	defer fw.client.Close()
 	g, ctx := errgroup.WithContext(ctx)
@@ -187,7 +187,7 @@ type forwardOptions struct {
 	Unverified, Skip, AllowTarget bool
 	From                          string
 
-	start *inbox.StartPosition // that From names, see targets
+	start *inbox.StartPosition // parsed from From by targets
 }
 
 func (o *forwardOptions) flags(cmd *cobra.Command) {
@@ -203,7 +203,7 @@ func (o *forwardOptions) flags(cmd *cobra.Command) {
 		"allow-target")
 }
 
-// targets returns the targets, without their headers, and reads where they start.
+// targets returns the targets without their headers, and parses where they start.
 func (o *forwardOptions) targets() (all []forward.Target, err error) {
 	for _, text := range o.To {
 		t, err := forward.ParseTarget(text)
@@ -225,7 +225,7 @@ func (o *forwardOptions) targets() (all []forward.Target, err error) {
 	return all, err
 }
 
-// showTarget is a value of --forward-to without what may be a token.
+// showTarget returns a value of --forward-to with possible tokens masked.
 func showTarget(text string) string {
 	if filter, address, ok := strings.Cut(text, "=>"); ok {
 		return filter + "=>" + forward.ShowAddress(address)
@@ -233,10 +233,10 @@ func showTarget(text string) string {
 	return forward.ShowAddress(text)
 }
 
-// parseFrom reads where a sink begins; nil for where it stopped, or now.
+// parseFrom parses where a sink starts; nil means where it stopped, or now for a new sink.
 func parseFrom(text string) (*inbox.StartPosition, error) {
 	if text == "" {
-		return nil, nil //nolint:nilnil // nil is a place of its own
+		return nil, nil //nolint:nilnil // nil is a position of its own
 	}
 	if text == "beginning" {
 		return &inbox.StartPosition{}, nil

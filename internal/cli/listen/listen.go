@@ -1,4 +1,4 @@
-// Package listen holds the command that receives webhook deliveries, prints their events and forwards them.
+// Package listen has the command that receives webhook deliveries, prints their events and forwards them.
 package listen
 
 import (
@@ -26,21 +26,21 @@ import (
 	"github.com/waybill-cli/waybill/internal/store"
 )
 
-// heapSlack makes the garbage collector wait for that much garbage: collecting took a quarter of a
-// listener's time. It is never touched, and so takes no memory itself.
+// heapSlack is the size of an unused allocation that makes the garbage collector run less often: collecting took a
+// quarter of a listener's time. The allocation is never touched and so takes no memory.
 const heapSlack = 32 << 20 // bytes
 
 type listenOptions struct {
 	ReadyFile string
 	ExitAfter int64  // new events; 0 for never
-	Unsigned  bool   // deliveries of other computers too are taken unsigned, where webhook.verify is off
-	Forget    string // a target to be forgotten instead
-	Yes       bool   // without a question
+	Unsigned  bool   // with webhook.verify off, accept deliveries of other computers too
+	Forget    string // target to forget instead of listening
+	Yes       bool   // do not ask
 	Forward   forwardOptions
 	UI        uiOptions
 }
 
-// New returns the command that receives deliveries.
+// New returns the command listen.
 func New(f *command.Factory) *cobra.Command {
 	var o listenOptions
 	cmd := &cobra.Command{
@@ -175,14 +175,14 @@ type server struct {
 	page       *inspect.Page // nil for none
 	printer    *eventPrinter
 	warnings   *storeWarnings
-	end        context.CancelCauseFunc // of what serve serves until
-	url        string                  // where it takes deliveries
-	mode       string                  // webhook.verify that is in force
-	verify     atomic.Value            // text: how it verifies, see [app.Session.VerifyPrint]
+	end        context.CancelCauseFunc // ends serve
+	url        string                  // to which deliveries are sent
+	mode       string                  // webhook.verify in force
+	verify     atomic.Value            // string: how it verifies, see [app.Session.VerifyPrint]
 }
 
-// serve receives until until ends, or the time limit, counted from the announcement. If there were enough
-// events, it waits for the targets, but no longer than ctx lives. Printing begins after lastEvent.
+// serve receives until the context until ends or the time limit, counted from the announcement, is over. After enough
+// events it waits for the targets until ctx ends. It prints events after lastEvent.
 func (s *server) serve(ctx, until context.Context, l net.Listener, lastEvent int64, o listenOptions) error {
 	defer runtime.KeepAlive(make([]byte, heapSlack))
 	var printing sync.Mutex
@@ -192,7 +192,7 @@ func (s *server) serve(ctx, until context.Context, l net.Listener, lastEvent int
 	g.Go(func() error {
 		defer stopFollowing() // reads to the end first
 		err := s.receiver.Serve(serving, l)
-		if err == nil && errors.Is(context.Cause(until), context.Canceled) { // there are enough events
+		if err == nil && errors.Is(context.Cause(until), context.Canceled) { // enough events
 			s.forwarding.drain(ctx)
 		}
 		return err
@@ -236,7 +236,7 @@ func (s *server) serve(ctx, until context.Context, l net.Listener, lastEvent int
 	err := s.announce(ctx, command.ServerURL(shownAddr(s.call.Config.Listen.Addr, l.Addr()), ""), o)
 	printing.Unlock()
 	if err != nil {
-		g.Go(func() error { return err }) // ends the others
+		g.Go(func() error { return err }) // ends the other goroutines
 		return g.Wait()
 	}
 	if limit := s.call.Config.Timeout; limit > 0 && s.call.Config.Origin("timeout").Level >= config.FromEnv {
@@ -270,7 +270,7 @@ func warnScheme(s *app.Session) error {
 	return err
 }
 
-// checkExposed warns if others reach addr, and if what comes is kept. To let it count unsigned takes --allow-unsigned.
+// checkExposed warns if other computers can reach addr. With webhook.verify off, that takes --allow-unsigned.
 func checkExposed(c *command.Call, addr net.Addr, o listenOptions) error {
 	tcp, ok := addr.(*net.TCPAddr)
 	if !ok || tcp.IP.IsLoopback() {
@@ -291,7 +291,7 @@ func checkExposed(c *command.Call, addr net.Addr, o listenOptions) error {
 	return nil
 }
 
-// shownAddr is where deliveries are taken, with the host that was asked for.
+// shownAddr returns the address for deliveries, with the host of --addr.
 func shownAddr(asked string, addr net.Addr) string {
 	tcp, ok := addr.(*net.TCPAddr)
 	host, _, err := net.SplitHostPort(asked)
@@ -301,8 +301,8 @@ func shownAddr(asked string, addr net.Addr) string {
 	return net.JoinHostPort(host, strconv.Itoa(tcp.Port))
 }
 
-// newReceiver returns a receiver that verifies as the settings say; withholds says that deliveries which do not count
-// are not forwarded. It fails as [app.Session.Verifier] does.
+// newReceiver returns a receiver that verifies as the settings say. withholds says that unverified deliveries are not
+// forwarded. It returns the errors of [app.Session.Verifier].
 func newReceiver(s *app.Session, opened *app.Store, warnings *storeWarnings, withholds bool) (*listen.Receiver, error) {
 	o, err := verification(s)
 	if err != nil {
@@ -323,7 +323,7 @@ func newReceiver(s *app.Session, opened *app.Store, warnings *storeWarnings, wit
 	return listen.New(o), nil
 }
 
-// verification returns how deliveries are verified as the settings say. It fails as [app.Session.Verifier] does.
+// verification returns the options for verifying by the settings. It returns the errors of [app.Session.Verifier].
 func verification(s *app.Session) (o listen.Options, err error) {
 	w := s.Config.Webhook
 	verifier, err := s.Verifier()
@@ -346,7 +346,7 @@ func verification(s *app.Session) (o listen.Options, err error) {
 type uiOptions struct {
 	On    bool
 	Place inspect.Place
-	File  string // that gets the page's URL
+	File  string // file for the page's URL
 }
 
 func (o *uiOptions) flags(cmd *cobra.Command) {

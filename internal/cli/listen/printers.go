@@ -25,14 +25,14 @@ type eventPrinter struct {
 	io      *term.IO
 	names   view.StatusFormatter
 	hide    func(json.RawMessage) json.RawMessage
-	observe bool // a scheme is set, and not enforced
+	observe bool // a scheme is set and not enforced
 
-	unforwarded bool // the first event that no target gets since it does not count is still to be told
+	unforwarded bool // no note was printed yet that unverified events are not forwarded
 
-	stop      func() // called after exitAfter new events; 0 for never
+	stop      func() // called after exitAfter new events; never if that is 0
 	exitAfter int64
 
-	// What was counted last: a delivery, or the last one before the start, and the place of an event in it.
+	// The event counted last, or the last one before the start: its delivery, and its position in that.
 	lastDelivery int64
 	lastIndex    int
 	genuine      int64 // deliveries that were not made up
@@ -94,7 +94,7 @@ func (p *eventPrinter) warnUnforwarded(e inbox.Event) {
 	})
 }
 
-// count counts what is new, and reports if n is: what was verified again comes twice, under the delivery it came with.
+// count counts n and reports whether it is new: an event that verified later comes twice.
 func (p *eventPrinter) count(n listen.Notification) bool {
 	if n.Type == listen.Refused {
 		p.summary.Refused += 1 + n.Unreported
@@ -158,7 +158,7 @@ func (p *eventPrinter) printObject(n listen.Notification) error {
 	return p.out.Object(j)
 }
 
-// printEvent prints one event as a line. One that is repeated was verified since it came.
+// printEvent prints one event as a line. repeated says that the event was printed before and verified since.
 func (p *eventPrinter) printEvent(n listen.Notification, repeated bool) error {
 	e, out := n.Event, p.out.Out()
 	trust := view.Trust(e)
@@ -261,21 +261,21 @@ func (p *eventPrinter) printSummary(received int64, forwarded *int64) error {
 // Widths in columns of a terminal.
 const (
 	clockWidth  = len("15:04:05")
-	maxCell     = 80 // of any value from outside
-	leastCell   = 6  // that a cell is cut to for the sake of an identifier
+	maxCell     = 80 // of a foreign value
+	leastCell   = 6  // to which a cell is cut to make room for an identifier
 	gap         = "  "
 	wide        = 140
 	medium      = 110
 	narrow      = 80
-	leastNumber = 18 // a number of the length of 1Z999AA10123456784
+	leastNumber = 18 // length of 1Z999AA10123456784
 )
 
-// layout is how wide the cells of an event's line are: 0 leaves a cell out, all but the last are padded.
+// layout holds the widths of the cells of an event's line: 0 omits a cell; all cells but the last are padded.
 type layout struct {
 	id, number, kind, status, verified, latest int
 }
 
-// layoutFor leaves the status and the latest event out where there is no room for them; 0 columns is no terminal.
+// layoutFor returns the layout for a terminal; a narrow one lacks status and latest event. 0 means no terminal.
 func layoutFor(columns int) layout {
 	switch {
 	case columns == 0:
@@ -293,19 +293,19 @@ func layoutFor(columns int) layout {
 
 type lineCell struct {
 	text  string // foreign or not
-	width int    // 0: left out
-	keep  bool   // an identifier: cells behind it give way
+	width int    // 0 omits the cell
+	keep  bool   // an identifier, never cut: later cells give way
 	style term.Style
 }
 
-// line pads cells, and cuts all but those to keep. What an identifier takes too much, the cells behind it lose.
+// line pads cells, and cuts all but identifiers. An identifier wider than its cell takes the room from later cells.
 func line(out *term.Writer, cells ...lineCell) term.Styled {
 	return term.Styled(strings.TrimRight(padded(out, cells...), " "))
 }
 
 func padded(out *term.Writer, cells ...lineCell) string {
 	var b strings.Builder
-	missing := 0 // columns that the cells before took too much
+	missing := 0 // columns by which earlier cells are too wide
 	for _, c := range cells {
 		if c.width == 0 {
 			continue
@@ -334,7 +334,7 @@ func printHead(out *command.Output) error {
 			head("STATUS", l.status), head("VERIFIED", l.verified), head("LATEST EVENT", l.latest)))
 }
 
-// textLine returns a text behind a time and an ID, its first words styled; too long for a terminal it goes on below.
+// textLine returns a text after a time and an ID, with first styled. It is wrapped on a terminal.
 func textLine(out *term.Writer, clock, id string, style term.Style, first, rest string) term.Styled {
 	l := layoutFor(out.Width())
 	start := padded(out, lineCell{text: clock, width: clockWidth}, lineCell{text: id, width: l.id, keep: true})
@@ -343,7 +343,7 @@ func textLine(out *term.Writer, clock, id string, style term.Style, first, rest 
 	return term.Styled(start + strings.Join(lines, "\n"+strings.Repeat(" ", len(start))))
 }
 
-// maxQueued is how many attempts wait to be printed; more are only counted.
+// maxQueued is the number of attempts that may wait to be printed; further ones are only counted.
 const maxQueued = 1024
 
 type attemptJSON struct {
@@ -370,7 +370,7 @@ type attemptPrinter struct {
 	lost  atomic.Int64 // attempts that were not printed
 }
 
-// enqueue keeps an attempt to be printed. It never blocks: forwarding does not wait for the reader of the output.
+// enqueue queues an attempt for printing. It never blocks: forwarding must not wait for the reader of the output.
 func (p *attemptPrinter) enqueue(n forward.AttemptReport) {
 	if n.Disposition == inbox.Sent {
 		p.sent.Add(1)
@@ -382,7 +382,7 @@ func (p *attemptPrinter) enqueue(n forward.AttemptReport) {
 	}
 }
 
-// run prints the queue until it is closed, after an error only reads it. printing is held while it prints.
+// run prints the queue until it is closed; after an error it discards the queue. It holds printing while it prints.
 func (p *attemptPrinter) run(printing sync.Locker) error {
 	var failed error
 	for n := range p.queue {

@@ -24,10 +24,10 @@ import (
 )
 
 const (
-	settingsPoll  = time.Second            // between two looks at the configuration file
-	registerEvery = time.Minute            // a listener that others took for dead is recorded again
-	wakeRest      = 100 * time.Millisecond // between two wake-ups because of other processes
-	quietFor      = time.Minute            // after a warning about the store
+	settingsPoll  = time.Second            // between checks of the configuration file
+	registerEvery = time.Minute            // between registrations, in case others took the listener for dead
+	wakeRest      = 100 * time.Millisecond // between wake-ups by other processes
+	quietFor      = time.Minute            // without warnings about the store, after one
 )
 
 type readyJSON struct {
@@ -45,7 +45,7 @@ type targetJSON struct {
 	Filter string `json:"filter"`
 }
 
-// announce says where deliveries are taken, how they are verified, stored and forwarded, and where the page is.
+// announce prints where deliveries are accepted, how they are verified, stored and forwarded, and the page's URL.
 func (s *server) announce(ctx context.Context, url string, o listenOptions) error {
 	page := ""
 	if s.page != nil {
@@ -120,11 +120,11 @@ func describeScheme(s *app.Session) (scheme, mode string, err error) {
 	return w.Scheme + ", " + signature.Describe(found), mode, nil
 }
 
-// followSettings verifies as the configuration file says whenever it has changed. printing is held while it prints.
+// followSettings applies changes of the configuration file to verification. It holds printing while it prints.
 func (s *server) followSettings(ctx context.Context, printing sync.Locker) {
 	paths, err := config.Locate(s.call.Sources())
 	if err != nil {
-		return // the settings were loaded without it
+		return // the settings were loaded without a file
 	}
 	state := func() (modified time.Time, size int64) {
 		if info, err := os.Stat(paths.User); err == nil {
@@ -185,8 +185,8 @@ func (s *server) reload(ctx context.Context) error {
 	return err
 }
 
-// offerScheme says on a terminal, once, which scheme the received deliveries fit while none is
-// set: after three of them, and again each time that there are twice as many.
+// offerScheme prints on a terminal, once, which scheme the received deliveries fit while none is set. It tries after
+// three deliveries, and again whenever their number has doubled.
 func (s *server) offerScheme(ctx context.Context, arrivals <-chan struct{}, printing sync.Locker) {
 	if w := s.call.Config.Webhook; w.Scheme != "" || w.Verify == "off" || !s.call.Out.Out().IsTerminal() {
 		return
@@ -204,7 +204,7 @@ func (s *server) offerScheme(ctx context.Context, arrivals <-chan struct{}, prin
 			next = 2 * n
 		}
 		now, err := s.call.Reloaded()
-		if err != nil || now.Config.Webhook.Scheme != "" { // the secret or the scheme may be new
+		if err != nil || now.Config.Webhook.Scheme != "" { // the secret or the scheme may have changed
 			continue
 		}
 		scheme, ok, err := signature.Fitting(ctx, s.call.Session, now)
@@ -220,16 +220,16 @@ func (s *server) offerScheme(ctx context.Context, arrivals <-chan struct{}, prin
 	}
 }
 
-// storeWarnings warns of what the store makes fail: the one cause once in a while, each thing that fails under -v.
+// storeWarnings warns about failures of the store: about their cause now and then, about each failure with -v.
 type storeWarnings struct {
 	io  *term.IO
-	end context.CancelCauseFunc // of the listener, once it can't use the store any more
+	end context.CancelCauseFunc // ends the listener once the store is unusable
 
 	mu     sync.Mutex
 	warned time.Time
 }
 
-// warn reports an error, and what failed with it; empty if that is reported elsewhere.
+// warn reports an error and what failed because of it, or "" if that is reported elsewhere.
 func (w *storeWarnings) warn(what string, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -251,7 +251,7 @@ func (w *storeWarnings) warn(what string, err error) {
 	}
 }
 
-// report takes what a receiver says. It is a [listen.Report].
+// report prints a message of the receiver. It is a [listen.Report].
 func (w *storeWarnings) report(level slog.Level, text string, err error) {
 	switch {
 	case level < slog.LevelWarn:
@@ -261,7 +261,7 @@ func (w *storeWarnings) report(level slog.Level, text string, err error) {
 		w.warn(text, err)
 		return
 	case command.As[*store.Error](err):
-		w.warn("", err) // what follows is for the user, however often the cause was reported
+		w.warn("", err) // the text below is for the user even if the cause was reported
 	case errors.Is(err, context.DeadlineExceeded):
 		text += ": no answer in time"
 	case err != nil:
@@ -324,7 +324,7 @@ func (s *server) verifies() string {
 	return verify
 }
 
-// warnVerify warns of listeners that verify otherwise: what is not verified is forwarded by none of them.
+// warnVerify warns about listeners on the same store that verify differently.
 func (s *server) warnVerify(running []inbox.Listener) {
 	own := s.verifies()
 	warned := map[string]bool{"": true, own: true}
@@ -354,8 +354,8 @@ func describeVerify(verify string) string {
 	return "scheme " + words[1] + ", " + words[0]
 }
 
-// warnShared warns of targets of this computer to which listeners of other computers send
-// too, each on its own: a delivery goes to one of them.
+// warnShared warns about loopback targets that listeners on other computers share: each listener sends to its own
+// computer, and a delivery reaches only one of them.
 func (fw *forwarding) warnShared(running []inbox.Listener) {
 	for i, sink := range fw.Sinks() {
 		t := fw.targets[i]

@@ -92,7 +92,7 @@ type learning struct {
 
 	names   []string // of the deliveries
 	secrets []webhook.Secret
-	keyOnly bool // the API key is all there is to learn with
+	keyOnly bool // the API key is the only secret to try
 }
 
 func runLearn(ctx context.Context, c *command.Call, o learnOptions) error {
@@ -135,7 +135,7 @@ func runLearn(ctx context.Context, c *command.Call, o learnOptions) error {
 	return failed
 }
 
-// Fitting returns the scheme that the last deliveries in s match with a secret of settings; false without one to pin.
+// Fitting returns the scheme that the last deliveries in s match with a secret of settings; false if none fits.
 func Fitting(ctx context.Context, s, settings *app.Session) (webhook.Scheme, bool, error) {
 	var l learning
 	samples, err := l.samples(ctx, s, learnOptions{Last: 20})
@@ -153,7 +153,7 @@ func Fitting(ctx context.Context, s, settings *app.Session) (webhook.Scheme, boo
 	return c.Scheme, c.Obstacle == "" && c.Stale == "" && c.Strength != webhook.StrengthKeyless, nil
 }
 
-// check refuses what can be known to be wrong before anything is read.
+// check returns errors that need no reading of deliveries.
 func (o learnOptions) check() error {
 	if err := onlyOneOf(o.IDs, o.From); err != nil {
 		return err
@@ -184,7 +184,7 @@ func (l *learning) samples(ctx context.Context, s *app.Session, o learnOptions) 
 	seen := map[string]bool{}
 	addStored := func(d replay.Delivery) (more bool) {
 		if len(o.IDs) == 0 && d.IsSynthetic() {
-			return true // it shows how waybill signs
+			return true // made up: it shows only how waybill signs
 		}
 		if body := string(d.Body); len(o.IDs) > 0 || !seen[body] {
 			seen[body] = true
@@ -203,7 +203,7 @@ func (l *learning) samples(ctx context.Context, s *app.Session, o learnOptions) 
 	if len(all) > 0 {
 		return all, nil
 	}
-	// A scheme that is wrong and enforced refuses every genuine delivery.
+	// Genuine deliveries were refused if a wrong scheme was enforced.
 	refused, err := replay.Refused(ctx, in)
 	for _, d := range refused {
 		if !addStored(d) {
@@ -238,7 +238,7 @@ func (l *learning) candidate(c webhook.Candidate) candidateJSON {
 		BodyAuthenticated: c.Scheme.CoversBody(), AgeChecked: c.Scheme.Timestamp.From != "", Secrets: []string{},
 		Misses: []string{}, Obstacle: c.Obstacle, Stale: c.Stale, Open: append([]string{}, c.Undecided...),
 	}
-	if c.Strength != webhook.StrengthKeyless { // any secret will do there
+	if c.Strength != webhook.StrengthKeyless { // any secret matches such a scheme
 		j.Secrets = command.Texts(len(c.Secrets), func(i int) string { return l.secrets[c.Secrets[i]].Name })
 	}
 	for i, matched := range c.Matched {
@@ -292,7 +292,7 @@ func (l *learning) failure(call *command.Call, o learnOptions) error {
 	}
 }
 
-// repeatCommand returns the command that learns from what the best partial scheme matches; none with --from: no IDs.
+// repeatCommand returns the command that learns from the deliveries of the best partial match; "" with --from.
 func (l *learning) repeatCommand(c *command.Call, o learnOptions) string {
 	if o.From != "" {
 		return ""
@@ -407,7 +407,7 @@ func reasons(all map[webhook.Reason]int) string {
 	return " (" + strings.Join(words, ", ") + ")"
 }
 
-// Describe shows in a line what is signed, and where the signature is.
+// Describe returns a line that says what is signed and where the signature is.
 func Describe(s webhook.Scheme) string {
 	s = s.WithDefaults()
 	if s.Kind == webhook.KindToken {

@@ -58,7 +58,7 @@ func runPromote(ctx context.Context, c *command.Call, last int) error {
 			return err
 		}
 		if d.IsSynthetic() {
-			continue // it shows how waybill signs
+			continue // made up: it shows only how waybill signs
 		}
 		j.Checked++
 		samples = append(samples, d.Sample())
@@ -170,7 +170,7 @@ func pin(ctx context.Context, call *command.Call, o learnOptions, l learning, re
 	return err
 }
 
-// places returns what webhook.secrets must hold for a candidate, nil if it may stay, and the secrets then in force.
+// places returns the value of webhook.secrets for a candidate, nil to leave it, and the secrets then in force.
 func (l *learning) places(s *app.Session, c webhook.Candidate) ([]string, []webhook.Secret, error) {
 	var matched []webhook.Secret
 	for _, i := range c.Secrets {
@@ -198,7 +198,7 @@ func (l *learning) places(s *app.Session, c webhook.Candidate) ([]string, []webh
 	return places, matched, nil
 }
 
-// warnOverridden warns of keys that were written to the user file and that the environment sets otherwise.
+// warnOverridden warns about keys written to the user file that the environment overrides.
 func warnOverridden(s *app.Session, keys ...string) {
 	for _, key := range keys {
 		if o := s.Config.Origin(key); o.Level == config.FromEnv {

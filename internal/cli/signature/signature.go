@@ -1,4 +1,4 @@
-// Package signature has the commands that find out, pin and use the way deliveries are signed.
+// Package signature has the commands that find out, pin and use the signature scheme of deliveries.
 package signature
 
 import (
@@ -26,17 +26,17 @@ import (
 	"github.com/waybill-cli/waybill/internal/webhook"
 )
 
-// WarnUncovered warns of a scheme that does not authenticate bodies.
+// WarnUncovered warns about a scheme that does not authenticate bodies.
 func WarnUncovered(s *app.Session, scheme webhook.Scheme) {
 	if !scheme.CoversBody() {
 		s.IO.Warning("body not authenticated: %s", scheme.Strength().String())
 	}
 }
 
-// MaxDeliveryFile is the largest file of deliveries that is read, in bytes.
+// MaxDeliveryFile is the maximum size of a file of deliveries, in bytes.
 const MaxDeliveryFile = 64 << 20
 
-// New returns the commands about signatures.
+// New returns the command group signature.
 func New(f *command.Factory) *cobra.Command {
 	group := &cobra.Command{
 		Use:   "signature",
@@ -70,7 +70,7 @@ func (g *given) flags(cmd *cobra.Command) {
 	command.SettingFlags(cmd, "secret-from")
 }
 
-// SchemeFlag adds the flag for a scheme other than the one in force.
+// SchemeFlag adds --scheme, which overrides the scheme in force.
 func SchemeFlag(cmd *cobra.Command, name *string) {
 	cmd.Flags().StringVar(name, "scheme", "",
 		"use scheme `NAME`: a preset, or one of webhook.schemes (default webhook.scheme)")
@@ -103,7 +103,7 @@ func (g *given) sample(ctx context.Context, s *app.Session) (webhook.Sample, err
 	return d, err
 }
 
-// ReadDeliveryFile reads a whole file, or standard input for `-`. A signal ends it.
+// ReadDeliveryFile reads a whole file, or standard input for `-`. It stops when ctx ends.
 func ReadDeliveryFile(ctx context.Context, s *app.Session, path string) ([]byte, error) {
 	return term.Await(ctx, func() ([]byte, error) {
 		in := s.IO.In
@@ -126,7 +126,7 @@ func ReadDeliveryFile(ctx context.Context, s *app.Session, path string) ([]byte,
 	})
 }
 
-// eachCapture calls do with every delivery of a file, and its name.
+// eachCapture calls do with every delivery of a file and the delivery's name.
 func eachCapture(ctx context.Context, s *app.Session, path string, do func(name string, d webhook.Sample)) error {
 	data, err := ReadDeliveryFile(ctx, s, path)
 	if err != nil {
@@ -146,7 +146,7 @@ func eachCapture(ctx context.Context, s *app.Session, path string, do func(name 
 	return nil
 }
 
-// SchemeInForce returns the scheme that --scheme names, else the configured one, and its name.
+// SchemeInForce returns the scheme named by --scheme, else the configured scheme, and its name.
 func SchemeInForce(s *app.Session, named string) (string, webhook.Scheme, error) {
 	named = cmp.Or(named, s.Config.Webhook.Scheme)
 	if named == "" {
@@ -158,7 +158,7 @@ func SchemeInForce(s *app.Session, named string) (string, webhook.Scheme, error)
 	return named, scheme, err
 }
 
-// NewVerifier returns a verifier by a named scheme, else by the configured one.
+// NewVerifier returns a verifier for the named scheme, else for the configured scheme.
 func NewVerifier(s *app.Session, named string) (app.SchemeVerifier, error) {
 	name, _, err := SchemeInForce(s, named)
 	if err != nil {
@@ -171,7 +171,7 @@ func unverified(hint, next, format string, args ...any) error {
 	return &command.ExitError{Code: command.Unverified, Err: fmt.Errorf(format, args...), Hint: hint, Next: next}
 }
 
-// newestUnverified returns the last delivery that is not verified, refused ones too. None is a usage error.
+// newestUnverified returns the newest unverified or refused delivery, or a usage error if there is none.
 func newestUnverified(ctx context.Context, s *app.Session) (replay.Delivery, error) {
 	in, err := s.Received(ctx)
 	if err != nil {
@@ -213,7 +213,7 @@ func onlyOneOf(ids []string, files ...string) error {
 	return nil
 }
 
-// SchemeUsage turns the error of a scheme that can't be used into a usage error.
+// SchemeUsage turns the error of an unusable scheme into a usage error.
 func SchemeUsage(name string, err error) error {
 	if bad := (*webhook.SchemeError)(nil); errors.As(err, &bad) {
 		return command.Usagef("`waybill signature schemes` lists the schemes", "scheme %q: %w", name, err)

@@ -21,7 +21,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/webhook"
 )
 
-// Verdict is the result of verifying one delivery, in our output.
+// Verdict is the result of verifying one delivery, in JSON output.
 type Verdict struct {
 	view.DeliveryName
 	ReceivedAt        *time.Time     `json:"receivedAt"`
@@ -35,7 +35,7 @@ type Verdict struct {
 	Synthetic         bool           `json:"synthetic"`   // made up by `events send`
 }
 
-// NewVerdict returns the verdict on a delivery, by a scheme of that name.
+// NewVerdict returns the verdict on a delivery by the named scheme.
 func NewVerdict(name, scheme string, d webhook.Sample, v webhook.Verdict) Verdict {
 	j := Verdict{
 		DeliveryName: view.NewDeliveryName(name), ReceivedAt: view.TimeOrNull(d.At), Verified: v.OK, Reason: v.Reason,
@@ -167,7 +167,7 @@ func verdictColumns() []command.Column[Verdict] {
 	}
 }
 
-// Explanation is why a delivery did not verify, in our output.
+// Explanation says why a delivery did not verify, in JSON output.
 type Explanation struct {
 	Verdict
 
@@ -177,7 +177,7 @@ type Explanation struct {
 	Fits    map[string]any  `json:"fits,omitempty"` // the scheme that it verifies in
 	Headers []webhook.Field `json:"headers"`
 
-	FitsIn *webhook.Scheme `json:"-"` // the same scheme; nil for none
+	FitsIn *webhook.Scheme `json:"-"` // the scheme of Fits; nil for none
 }
 
 func newExplain(f *command.Factory) *cobra.Command {
@@ -224,8 +224,8 @@ func runExplain(ctx context.Context, c *command.Call, o given, shown view.Header
 	return unverified(j.Hint, "", "the delivery does not verify: %s", j.Reason)
 }
 
-// Explain says why a delivery does not verify in the scheme of that name, judged as of its receipt. id is its name in
-// the output. Credentials in its headers are masked unless revealed.
+// Explain says why a delivery does not verify in the named scheme, as of its receipt. id is its name in the output.
+// Credentials in its headers are masked unless o.Reveal is set.
 func Explain(
 	ctx context.Context, s *app.Session, id, name string, d webhook.Sample, o view.HeaderOptions,
 ) (j Explanation, err error) {
