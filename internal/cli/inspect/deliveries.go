@@ -21,13 +21,13 @@ import (
 	"github.com/waybill-cli/waybill/internal/webhook"
 )
 
-// How many rows an answer has, if the request does not say and at most.
+// Rows of a response: default and maximum.
 const (
 	defaultRows = 100
 	maxRows     = 500
 )
 
-// headJSON is what a row of the list and the delivery itself both have.
+// headJSON holds the members that a row of the list and a delivery share.
 type headJSON struct {
 	ID            string         `json:"id"`       // refused:N of a refused one
 	Delivery      int64          `json:"delivery"` // its number
@@ -129,7 +129,7 @@ func (p *Page) parseListQuery(v url.Values) (listQuery, error) {
 	return q, err
 }
 
-// parseMatcher reads which deliveries are meant: search is a filter or a text, and of refused ones a text.
+// parseMatcher parses which deliveries are searched for: search is a filter or a text, of refused deliveries a text.
 func (p *Page) parseMatcher(v url.Values) (m matcher, err error) {
 	m.refused = v.Get("refused") == "1"
 	text, err := m.cutStates(v.Get("search"))
@@ -184,7 +184,7 @@ func (p *Page) listDeliveries(r *http.Request) (listJSON, error) {
 	return j, err
 }
 
-// extent returns the largest number among which a matcher searches, and how many refused deliveries there are.
+// extent returns the largest number that the matcher may find, and the number of refused deliveries.
 func (m matcher) extent(ctx context.Context, db *app.Store) (last, refused int64, err error) {
 	counts, err := db.Inbox.Counts(ctx)
 	if err != nil || !m.refused {
@@ -197,7 +197,7 @@ func (m matcher) extent(ctx context.Context, db *app.Store) (last, refused int64
 	return last, counts.Refused, err
 }
 
-// findDeliveries returns the deliveries asked for, before which number the others are, and how many it examined.
+// findDeliveries returns the deliveries of a query, the number before which it continues, and how many it examined.
 func (p *Page) findDeliveries(
 	ctx context.Context, db *app.Store, q listQuery,
 ) (found []inbox.Overview, next int64, examined int, err error) {
@@ -233,8 +233,8 @@ func (p *Page) findDeliveries(
 		q.To = next - 1
 		examined += len(page)
 		bytes -= read
-		if p.Arrivals != nil { // deliveries that are taken meanwhile come first
-			_ = pace.Sleep(ctx, time.Since(began)) // its end is noticed above
+		if p.Arrivals != nil { // new deliveries have priority
+			_ = pace.Sleep(ctx, time.Since(began)) // the loop notices the end of ctx
 		}
 	}
 	if q.From > q.To {

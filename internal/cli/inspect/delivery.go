@@ -18,14 +18,14 @@ import (
 	"github.com/waybill-cli/waybill/internal/webhook"
 )
 
-// Bounds of what one answer has of a delivery.
+// Limits of a response about a delivery.
 const (
-	maxBodyText = 512 << 10 // bytes of a body that is text
-	maxBodyHex  = 16 << 10  // bytes of one that is not
-	shownEvents = 50        // of a delivery at once
+	maxBodyText = 512 << 10 // bytes of a text body
+	maxBodyHex  = 16 << 10  // bytes of any other body
+	shownEvents = 50        // events
 )
 
-// deliveryJSON is one delivery with all that is known of it.
+// deliveryJSON is a delivery with everything known about it.
 type deliveryJSON struct {
 	headJSON
 	Refused bool   `json:"refused"`
@@ -55,7 +55,7 @@ type eventsJSON struct {
 	Next       *int                `json:"next"`       // where the rest begins, null for none
 }
 
-// deliveryEventJSON is an event as in `events show -o json`, without what the delivery has.
+// deliveryEventJSON is an event as in `events show -o json`, without the members of its delivery.
 type deliveryEventJSON struct {
 	events.Shown
 	Data       *struct{} `json:"data,omitempty"`
@@ -153,9 +153,9 @@ func bodyFile(d replay.Delivery) string {
 	return name + ".bin"
 }
 
-// showEvents returns some events of a delivery, from ?from=N on.
+// showEvents returns events of a delivery, starting after the first ?from=N.
 func (p *Page) showEvents(r *http.Request) (any, error) {
-	from, _ := strconv.Atoi(r.URL.Query().Get("from")) // the number of events that the page has
+	from, _ := strconv.Atoi(r.URL.Query().Get("from")) // number of events that the page has already
 	d, err := p.find(r)
 	if err != nil || d.Refused {
 		return eventsJSON{Events: []deliveryEventJSON{}}, err
@@ -212,7 +212,7 @@ func (p *Page) deliveryCommands(d replay.Delivery) deliveryCommandsJSON {
 	if d.Verified != inbox.Yes {
 		j.Learn = p.learnCommand()
 	}
-	headers, _ := p.Call.Cmd.Flags().GetStringArray("target-header") // none of a command without the flag
+	headers, _ := p.Call.Cmd.Flags().GetStringArray("target-header") // none for a command without the flag
 	for i, t := range p.Targets {
 		line := func(words ...string) string {
 			words = append(words, "--to", forward.ShowAddress(t.URL.String()))

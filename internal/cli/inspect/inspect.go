@@ -1,5 +1,5 @@
-// Package inspect holds the command that shows deliveries and trackings as a page on
-// this computer, and the routes that the page asks. A listener shows the same page.
+// Package inspect has the command that serves deliveries and trackings as a page on
+// loopback, and the page's routes. A listener serves the same page.
 package inspect
 
 import (
@@ -27,7 +27,7 @@ type inspectOptions struct {
 	ReadOnly, AllowTarget bool
 }
 
-// New returns the command that shows what a store holds as a page.
+// New returns the command inspect.
 func New(f *command.Factory) *cobra.Command {
 	var o inspectOptions
 	cmd := &cobra.Command{
@@ -59,13 +59,13 @@ WAYBILL_TIMEOUT. A timeout in the configuration file is ignored.`,
 	return cmd
 }
 
-// Place is where a page is, and what opens it.
+// Place is the address of a page, and the file of its token.
 type Place struct {
 	Addr      string
-	TokenFile string // with what opens the pages of other processes too; empty for none
+	TokenFile string // token shared with pages of other processes; empty for none
 }
 
-// Flags adds the flags for the page's place to a command.
+// Flags adds the flags for the place to a command.
 func (p *Place) Flags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&p.Addr, "ui-addr", "127.0.0.1:0",
 		"serve the page on loopback `ADDRESS`; port 0 uses a free port")

@@ -22,22 +22,22 @@ import (
 	"github.com/waybill-cli/waybill/internal/webhook"
 )
 
-// How often streams look for something new.
+// Intervals at which streams look for changes.
 const (
-	pollInterval = time.Second / 2        // where nothing says that there is something
-	wakeRest     = 250 * time.Millisecond // at most
+	pollInterval = time.Second / 2        // if nothing reports changes
+	wakeRest     = 250 * time.Millisecond // minimum
 )
 
-// Options say what a page shows and does.
+// Options say what a page shows and may do.
 type Options struct {
 	Call        *command.Call
-	Targets     []forward.Target // that deliveries may be sent to again
-	AllowTarget bool             // dial link-local addresses and metadata services too
-	Listener    string           // URL of the listener that shows the page; empty for none
-	Arrivals    <-chan struct{}  // holds a value when there may be something new; nil for what a store says
+	Targets     []forward.Target // to which the page may send deliveries
+	AllowTarget bool             // allow link-local addresses and metadata services
+	Listener    string           // URL of the listener that serves the page; empty for none
+	Arrivals    <-chan struct{}  // gets a value when there may be changes; nil to watch the store
 }
 
-// Page is a page that is served. Its routes are methods.
+// Page serves the page. Its routes are methods.
 type Page struct {
 	Options
 
@@ -45,12 +45,12 @@ type Page struct {
 	client *forward.Client // for the targets
 
 	mu   sync.Mutex
-	wake chan struct{} // closed when there may be something new
+	wake chan struct{} // closed when there may be changes
 
-	searching sync.Mutex // one request at a time examines deliveries
+	searching sync.Mutex // only one request at a time examines deliveries
 }
 
-// Open listens on a loopback address. [Page.Run] must be called.
+// Open listens on a loopback address. The caller must call [Page.Run].
 func Open(ctx context.Context, at Place, o Options) (*Page, error) {
 	token, err := at.token()
 	if err != nil {
@@ -81,7 +81,7 @@ func Open(ctx context.Context, at Place, o Options) (*Page, error) {
 	return p, nil
 }
 
-// hider returns what removes secrets of the session and its targets, and escapes what could control a terminal.
+// hider returns a function that masks secrets of the session and the targets, and escapes control characters.
 func hider(o Options) func([]byte) []byte {
 	var headers []webhook.Field
 	for _, t := range o.Targets {
@@ -91,7 +91,7 @@ func hider(o Options) func([]byte) []byte {
 	return func(b []byte) []byte { return term.EscapeJSON(nil, targets.JSON(session.JSON(b))) }
 }
 
-// Routes returns what the page may ask for, besides /session and /stream.
+// Routes returns the page's routes, except /session and /stream.
 func (p *Page) Routes() []inspect.Route {
 	get := func(pattern string, serve func(*http.Request) (any, error)) inspect.Route {
 		return inspect.Route{Method: http.MethodGet, Pattern: pattern, Serve: serve}
@@ -108,10 +108,10 @@ func (p *Page) Routes() []inspect.Route {
 	}
 }
 
-// URL returns where the page is, without what opens it.
+// URL returns the URL of the page without its token.
 func (p *Page) URL() string { return p.server.URL() }
 
-// SecretURL returns the URL that opens the page in a browser.
+// SecretURL returns the URL with the token, which opens the page in a browser.
 func (p *Page) SecretURL() string { return p.server.SecretURL() }
 
 // Run serves the page until ctx ends.
@@ -126,7 +126,7 @@ func (p *Page) Run(ctx context.Context) error {
 	return err
 }
 
-// changed returns a channel that is closed when there may be something new, at most some times a second.
+// changed returns a channel that is closed when there may be changes, at most a few times a second.
 func (p *Page) changed() <-chan struct{} {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -138,7 +138,7 @@ func (p *Page) watch(ctx context.Context) {
 	defer poll.Stop()
 	arrivals := p.Arrivals
 	for {
-		if arrivals == nil { // a store that is made later says so too
+		if arrivals == nil { // the store may be created later
 			if db, err := p.Call.ExistingStore(ctx); err == nil && db != nil {
 				arrivals = db.Changes.Watch(ctx)
 			}
@@ -197,7 +197,7 @@ func (p *Page) session(ctx context.Context, token string) (any, error) {
 	return j, nil
 }
 
-// explain says what an error of a route means, in the words of the command line.
+// explain turns an error of a route into a response with message and hint as on the command line.
 func (p *Page) explain(err error) *inspect.Error {
 	code, hint := command.CodeAndHint(err)
 	status := map[command.Code]int{
@@ -208,12 +208,12 @@ func (p *Page) explain(err error) *inspect.Error {
 	return &inspect.Error{Status: status, Message: err.Error(), Hint: hint, Code: code.Word()}
 }
 
-// failure returns an error of a route that has a status of its own.
+// failure returns an error of a route with its own HTTP status.
 func failure(status int, code command.Code, message, hint string) error {
 	return &inspect.Error{Status: status, Message: message, Hint: hint, Code: code.Word()}
 }
 
-// content returns bytes of a body as they are shown, see [newContent].
+// content returns bytes of a body for the page, masked; see [newContent].
 func content(m view.Masker, b []byte, maxText, maxHex int) contentJSON {
 	shown := []byte(m.JSON(b))
 	if !json.Valid(b) {
@@ -232,7 +232,7 @@ type contentJSON struct {
 	Masked bool    `json:"masked"`         // secrets are hidden
 }
 
-// newContent returns bytes as they are shown, cut beyond those many of them.
+// newContent returns bytes for the page as text or hex, cut to maxText or maxHex bytes.
 func newContent(b []byte, maxText, maxHex int) contentJSON {
 	if !utf8.Valid(b) {
 		return contentJSON{Hex: hex.EncodeToString(b[:min(len(b), maxHex)]), Bytes: len(b), Cut: len(b) > maxHex}

@@ -15,20 +15,20 @@ import (
 	"github.com/waybill-cli/waybill/internal/jsonscan"
 )
 
-// Bounds of what one request examines, so that none takes long, and none much memory.
+// Limits of what one request examines, which bound its time and memory.
 const (
 	maxExamined      = 2000     // deliveries
-	maxExaminedBytes = 16 << 20 // of their bodies, unless one is larger
+	maxExaminedBytes = 16 << 20 // bytes of bodies, unless a single one is larger
 	examinedAtOnce   = 1000     // deliveries, without their bodies
-	bodiesAtOnce     = 1 << 20  // bytes, likewise
+	bodiesAtOnce     = 1 << 20  // bytes of bodies, unless a single one is larger
 )
 
-// matcher says which deliveries are meant: by a filter of events, or a text in the body. The zero one means all.
+// matcher selects deliveries by a filter of events or a text in the body. The zero matcher selects all.
 type matcher struct {
-	refused  bool // it searches refused deliveries
+	refused  bool // search refused deliveries
 	filter   forward.Filter
 	filtered bool
-	text     []byte // in lower case
+	text     []byte // lower case
 	states   []func(inbox.Overview) bool
 }
 
@@ -49,7 +49,7 @@ var states = map[string]func(inbox.Overview) bool{
 	},
 }
 
-// cutStates sets the states that a search asks for, and returns the rest of it.
+// cutStates sets the states in a search, and returns the rest of the search.
 func (m *matcher) cutStates(search string) (string, error) {
 	var rest []string
 	for part := range strings.SplitSeq(search, ",") {
@@ -67,7 +67,7 @@ func (m *matcher) cutStates(search string) (string, error) {
 	return strings.Join(rest, ","), nil
 }
 
-// within returns the first deliveries with that many bytes of bodies, or the first one, and the bytes.
+// within returns the first deliveries whose bodies have up to size bytes, but at least one, and the bytes.
 func within(all []inbox.Overview, size int64) (first []inbox.Overview, bytes int64) {
 	for i, o := range all {
 		if i > 0 && bytes+max(o.Size, 0) > size {
@@ -78,7 +78,7 @@ func within(all []inbox.Overview, size int64) (first []inbox.Overview, bytes int
 	return all, bytes
 }
 
-// find returns the first of the candidates that are meant, up to a number. They are in order, newest first.
+// find returns the first candidates that match, up to limit. Candidates are in order, newest first.
 func (m matcher) find(ctx context.Context, db *app.Store, all []inbox.Overview, limit int) ([]inbox.Overview, error) {
 	var found []inbox.Overview
 	for len(all) > 0 && len(found) < limit {
@@ -106,10 +106,10 @@ func (m matcher) find(ctx context.Context, db *app.Store, all []inbox.Overview, 
 	return m.whole(ctx, db, found[:min(len(found), limit)])
 }
 
-// readsBodiesAlone reports whether candidates need no events and no forwardings to be judged.
+// readsBodiesAlone reports whether matching needs no events and no forwardings.
 func (m matcher) readsBodiesAlone() bool { return !m.filtered && len(m.states) == 0 }
 
-// whole completes what was found among bare candidates. Refused ones have no events and no forwardings to be added.
+// whole adds events and forwardings to deliveries that were matched without. Refused deliveries have none.
 func (m matcher) whole(ctx context.Context, db *app.Store, found []inbox.Overview) ([]inbox.Overview, error) {
 	if len(found) == 0 || m.refused || !m.readsBodiesAlone() {
 		return found, nil
@@ -136,11 +136,11 @@ func (m matcher) bodies(ctx context.Context, db *app.Store, all []inbox.Overview
 	return db.Overviews.Bodies(ctx, r)
 }
 
-// judge reports whether a delivery is meant, if that is known without its body.
+// judge reports whether a delivery matches, if that is known without its body.
 func (m matcher) judge(o inbox.Overview) (match, known bool) {
 	switch {
 	case !m.filtered && len(m.text) == 0:
-		return true, true // by its state
+		return true, true // its state matched
 	case !m.filtered || m.filter.ReadsBytes():
 		return false, false
 	}
@@ -148,7 +148,7 @@ func (m matcher) judge(o inbox.Overview) (match, known bool) {
 	return match, match || o.EventCount <= len(o.Events)
 }
 
-// matchBody reports whether a delivery is meant. body is nil once it was pruned.
+// matchBody reports whether a delivery with this body matches. body is nil if pruned.
 func (m matcher) matchBody(ctx context.Context, db *app.Store, o inbox.Overview, body []byte) (bool, error) {
 	if !m.filtered || m.matchAny(o.Events) {
 		return m.filtered || jsonscan.Contains(body, m.text), nil
@@ -168,7 +168,7 @@ func (m matcher) matchBody(ctx context.Context, db *app.Store, o inbox.Overview,
 
 func (m matcher) matchAny(rows []inbox.Event) bool { return slices.ContainsFunc(rows, m.filter.Match) }
 
-// maxSent is how many rows a message has at most: more than a page shows at once.
+// maxSent is the maximum number of rows in a message: more than a page shows at once.
 const maxSent = 100
 
 type streamJSON struct {
@@ -182,8 +182,8 @@ type streamJSON struct {
 	Revision string `json:"revision"`
 }
 
-// stream sends what is new, and that something changed, see [inspect.Stream]. A message has no more rows than a page
-// shows, the newest, and examines no more deliveries than a request for the list.
+// stream sends new rows, and that the store changed, see [inspect.Stream]. A message has only the newest rows, up to
+// maxSent, and examines no more deliveries than a request for the list.
 func (p *Page) stream(
 	ctx context.Context, r *http.Request, after int64, send func(id int64, event string, v any) error,
 ) error {

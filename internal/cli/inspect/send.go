@@ -38,7 +38,7 @@ func readOptions(r *http.Request) (o sendOptions, err error) {
 	return o, err
 }
 
-// sentJSON is what came of sending a delivery, as `events replay -o json` has it.
+// sentJSON is the result of sending a delivery, as in `events replay -o json`.
 type sentJSON struct {
 	events.Sent
 	Signed    bool     `json:"signed"`    // anew
@@ -62,7 +62,7 @@ func (p *Page) target(id string) (forward.Target, error) {
 	return forward.Target{}, command.Usagef(hint, "there is no target %q", id)
 }
 
-// send sends a delivery, or an edited copy, to a target, as `events replay` and `events send` do.
+// send sends a delivery or an edited copy to a target, like `events replay` and `events send`.
 func (p *Page) send(r *http.Request) (any, error) {
 	o, err := readOptions(r)
 	if err != nil {
@@ -125,7 +125,7 @@ func (p *Page) send(r *http.Request) (any, error) {
 	return j, nil
 }
 
-// sendOne sends one delivery. Its error says why it was not tried, or that ctx has ended.
+// sendOne sends one delivery. It returns an error if there was no attempt or ctx has ended.
 func (p *Page) sendOne(ctx context.Context, sender *replay.Sender) (result forward.Result, err error) {
 	_, err = forward.Series{
 		Client: p.client, Gate: pace.New(1, 0), Expect: forward.Statuses{"2xx"}, Load: sender.Load,
@@ -138,7 +138,7 @@ func (p *Page) sendOne(ctx context.Context, sender *replay.Sender) (result forwa
 	return result, err
 }
 
-// signer returns what signs a delivery, nil for nothing, and what is to be said about it.
+// signer returns the signer for a delivery, or nil for no signature, and notes about it.
 func (p *Page) signer(o sendOptions) (*events.Signer, []string, error) {
 	required := o.Sign != nil && *o.Sign
 	if !required && (o.Sign != nil || o.Body == nil) {
@@ -151,7 +151,7 @@ func (p *Page) signer(o sendOptions) (*events.Signer, []string, error) {
 	return signer, []string{}, err
 }
 
-// deadEntry returns the entry by which a delivery was given up at a target, which a new attempt settles; or nil.
+// deadEntry returns the outbox entry of a delivery that was given up at a target, or nil. A new attempt settles it.
 func (p *Page) deadEntry(ctx context.Context, d found, t forward.Target) (*inbox.OutboxEntry, error) {
 	if d.Refused || d.Verified != inbox.Yes {
 		return nil, nil //nolint:nilnil // nothing to settle
@@ -166,7 +166,7 @@ func (p *Page) deadEntry(ctx context.Context, d found, t forward.Target) (*inbox
 	return nil, err
 }
 
-// maxInlineBody is how many bytes of body a command may hold. Linux allows 128 KiB, and quotes take four.
+// maxInlineBody is the maximum size of a body within a command. Linux allows 128 KiB, and a quote takes four bytes.
 const maxInlineBody = 32 << 10
 
 type curlJSON struct {
@@ -200,7 +200,7 @@ func (p *Page) curl(r *http.Request) (any, error) {
 		return nil, err
 	}
 	plain := d.Delivery.Delivery
-	plain.Seq = 0 // the headers of waybill are not the sender's
+	plain.Seq = 0 // omits the headers that waybill adds
 	m, err := forward.BuildMessage(plain, t.URL, 0, withhold)
 	if err != nil {
 		return nil, err
@@ -265,13 +265,13 @@ func (c *curlCommand) addBody(d found) {
 		c.words = append(c.words, "--header", "Expect:", "--data-binary", "@"+c.File)
 		c.note("download the body first: the command reads it from " + c.File)
 	case strings.HasPrefix(text, "@"):
-		c.words = append(c.words, "--data-raw", text) // as --data-binary, but without reading a file
+		c.words = append(c.words, "--data-raw", text) // like --data-binary, but a leading @ names no file
 	default:
 		c.words = append(c.words, "--data-binary", text)
 	}
 }
 
-// addURL adds where to send to, with what may be a token masked.
+// addURL adds the target's URL, with possible tokens masked.
 func (c *curlCommand) addURL(d found, t forward.Target, m webhook.Request) {
 	address := forward.ShowURL(t.URL)
 	if t.URL.EscapedPath() == "" {

@@ -17,13 +17,13 @@ import (
 )
 
 const (
-	maxPartText   = 4 << 10          // bytes of a part of what is signed
-	maxPartHex    = 1 << 10          // of one that is no text
-	maxDiagnosed  = 256 << 10        // bytes of a body for which causes are searched
-	diagnosisTime = 10 * time.Second // for the search
+	maxPartText   = 4 << 10          // bytes of a signed part that is text
+	maxPartHex    = 1 << 10          // bytes of another signed part
+	maxDiagnosed  = 256 << 10        // bytes of the largest body that is diagnosed
+	diagnosisTime = 10 * time.Second // for a diagnosis
 )
 
-// signatureJSON is how a delivery verifies by what is set now, judged at the time of its receipt.
+// signatureJSON is the verification of a delivery by the current settings, as of its receipt.
 type signatureJSON struct {
 	*signature.Verdict // null members if there is no scheme or no secret
 
@@ -84,7 +84,7 @@ type explainer struct {
 	d    found
 }
 
-// value returns a value as it is shown. Values from headers named like a credential are masked.
+// value returns a value for the page. Values of headers with names of credentials are masked.
 func (x explainer) value(name, from, value string) valueJSON {
 	shown := x.d.mask.Text(value)
 	if _, source, _ := strings.Cut(from, ":"); value != "" && redact.IsCredential(source) {
@@ -93,7 +93,7 @@ func (x explainer) value(name, from, value string) valueJSON {
 	v := valueJSON{name, newContent([]byte(shown), maxPartText, maxPartHex)}
 	v.Bytes, v.Masked = len(value), shown != value
 	if value == webhook.Mask {
-		v.Bytes, v.Masked = 0, true // of a token not even the length shows
+		v.Bytes, v.Masked = 0, true // hides the length of a token too
 	}
 	return v
 }
@@ -113,7 +113,7 @@ func (x explainer) scheme() stepJSON {
 	return step
 }
 
-// received returns the step of a value that must be there once. judge says what the one value is.
+// received returns the step for a value that must occur exactly once. judge returns the result and text for it.
 func (x explainer) received(name, title string, at webhook.Found, judge func() (result, text string)) stepJSON {
 	step := stepJSON{Step: name, Title: title, Result: failed, Text: "There is no " + name + " at " + at.From}
 	switch {

@@ -17,10 +17,10 @@ import (
 
 const maxCheckpoints = 500
 
-// From these on, time without a checkpoint is marked.
+// Times without a checkpoint from which they are marked.
 const (
 	longGap  = 24 * time.Hour     // between two checkpoints
-	longWait = 7 * 24 * time.Hour // since the last one, of what is not delivered
+	longWait = 7 * 24 * time.Hour // since the last one, if not delivered
 )
 
 type detailJSON struct {
@@ -33,7 +33,7 @@ type detailJSON struct {
 
 type partJSON struct {
 	view.Tracking
-	// What timeline has is left out.
+	// Omitted: the timeline has them.
 	NoCheckpoints *struct{} `json:"checkpoints,omitempty"`
 	NoAnomalies   *struct{} `json:"anomalies,omitempty"`
 
@@ -75,11 +75,11 @@ type gapJSON struct {
 	Long    bool   `json:"long"`
 }
 
-// eventJSON is an event, as `events list -o json` has it.
+// eventJSON is an event as in `events list -o json`.
 type eventJSON struct {
 	view.Event
-	NoData *struct{} `json:"data,omitempty"` // left out: its delivery has it
-	NoRaw  *struct{} `json:"raw,omitempty"`  // likewise
+	NoData *struct{} `json:"data,omitempty"` // omitted: the delivery has it
+	NoRaw  *struct{} `json:"raw,omitempty"`  // omitted: the delivery has it
 
 	StatusText string `json:"statusText"`
 	Tone       string `json:"tone"`
@@ -148,7 +148,7 @@ func (p *Page) part(n view.StatusFormatter, s *track.Stored, t query.Tracking, n
 	return j
 }
 
-// newStopJSON returns a checkpoint; earlier are those below it.
+// newStopJSON returns a checkpoint; earlier are the checkpoints before it.
 func newStopJSON(e tracking.Entry, earlier []tracking.Entry) stopJSON {
 	j := stopJSON{
 		EventType: e.Event, Place: view.Place(e.Checkpoint), UTC: view.UTCMinute(e.UTC), Local: e.Local,
@@ -174,7 +174,7 @@ func newStopJSON(e tracking.Entry, earlier []tracking.Entry) stopJSON {
 }
 
 func utc(e tracking.Entry) time.Time {
-	t, _ := time.Parse(time.RFC3339, e.UTC) // zero if it can't be read
+	t, _ := time.Parse(time.RFC3339, e.UTC) // zero if invalid
 	return t
 }
 
@@ -185,7 +185,7 @@ func newGapJSON(d, long time.Duration) *gapJSON {
 func (p *Page) commands(t query.Tracking) commandsJSON {
 	ref := []string{cmp.Or(t.ReferID, t.Number)}
 	switch {
-	case strings.HasPrefix(ref[0], "-") && t.ReferID != "": // it would be read as a flag
+	case strings.HasPrefix(ref[0], "-") && t.ReferID != "": // it would be parsed as a flag
 		ref = []string{"--refer-id=" + ref[0]}
 	case t.ReferID == "":
 		ref = append(ref, "--by", "tracking-number")
