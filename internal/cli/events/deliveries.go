@@ -27,7 +27,7 @@ import (
 )
 
 type exportOptions struct {
-	IDs                            []string // empty for all that match
+	IDs                            []string // empty for all deliveries that match
 	Since, After, Filter, Verified string
 }
 
@@ -104,7 +104,7 @@ func runExport(ctx context.Context, call *command.Call, o exportOptions) error {
 	return nil
 }
 
-// matches reports whether an event of a delivery matches a filter.
+// matches reports whether any event of a delivery matches a filter.
 func matches(ctx context.Context, in replay.Inbox, filter forward.Filter, delivery int64) (bool, error) {
 	for e, err := range in.Events(ctx, inbox.Query{Delivery: delivery}) {
 		if err != nil || e.Mark != inbox.Anomaly && filter.Match(e) {
@@ -186,7 +186,7 @@ func runImport(ctx context.Context, c *command.Call, files []string) error {
 		command.Number(j.Verified), command.Number(j.Unverified), command.Number(j.Known))
 }
 
-// importAll imports input that was found to be good.
+// importAll imports an input that was checked before.
 func (j *importedJSON) importAll(ctx context.Context, in *input.Input, to *replay.Importer, p *command.Progress) error {
 	for line, err := range captureLines(in) {
 		if err := cmp.Or(err, line.err, context.Cause(ctx)); err != nil {
@@ -212,10 +212,10 @@ func (j *importedJSON) importAll(ctx context.Context, in *input.Input, to *repla
 	return nil
 }
 
-// maxCaptureLine is how long a line of an import may be, in bytes.
+// maxCaptureLine is the maximum length of a line of an import, in bytes.
 const maxCaptureLine = signature.MaxDeliveryFile
 
-// countCaptures reads all of the input and counts its deliveries.
+// countCaptures checks the whole input and counts its deliveries.
 func countCaptures(ctx context.Context, in *input.Input) (int64, error) {
 	var issues command.Issues
 	bad, good := 0, int64(0)
@@ -250,10 +250,10 @@ type captureLine struct {
 	file    string
 	number  int // from 1
 	capture webhook.Capture
-	err     error // what is wrong with it
+	err     error // why the line is invalid; nil if it is valid
 }
 
-// captureLines yields the lines of all sources, from their beginning. An error of reading ends it.
+// captureLines yields the lines of all sources from the start. A read error ends it.
 func captureLines(in *input.Input) iter.Seq2[captureLine, error] {
 	return func(yield func(captureLine, error) bool) {
 		for _, src := range in.Sources {
@@ -370,7 +370,7 @@ func runReadmit(ctx context.Context, c *command.Call, ids []string) error {
 		command.Plural(j.Readmitted, "delivery"), command.Plural(j.Events, "new event"), command.Number(j.Refused), dropped))
 }
 
-// refusedDeliveries yields the refused deliveries with those IDs, all without IDs. An error ends it.
+// refusedDeliveries yields the refused deliveries with these IDs, or all without IDs. An error ends it.
 func refusedDeliveries(ctx context.Context, in replay.Inbox, ids []string) iter.Seq2[replay.Delivery, error] {
 	return func(yield func(replay.Delivery, error) bool) {
 		for _, id := range ids {

@@ -109,16 +109,16 @@ func elementOf(list []any, i int) any {
 	return absent{}
 }
 
-// literal returns a value as JSON, nil for one that is absent.
+// literal returns a value as JSON, or nil if it is absent.
 func literal(v any) json.RawMessage {
 	if v == (absent{}) {
 		return nil
 	}
-	b, _ := jsonscan.Marshal(v) // it was JSON
+	b, _ := jsonscan.Marshal(v) // v was parsed from JSON
 	return b
 }
 
-// differenceColumns are for an output; nil if only their names are needed.
+// differenceColumns returns the columns for out, which may be nil if only names are needed.
 func differenceColumns(out *command.Output) []command.Column[difference] {
 	return []command.Column[difference]{
 		{Name: "PATH", Cell: func(d difference) string { return d.Path }},
@@ -127,10 +127,10 @@ func differenceColumns(out *command.Output) []command.Column[difference] {
 	}
 }
 
-// shownBefore is how many bytes of two long values people see before these differ.
+// shownBefore is the number of equal bytes that people see before the difference of two long values.
 const shownBefore = 8
 
-// shown returns a value; for people from shortly before the difference, since a terminal may cut its end.
+// shown returns a value. For people it starts shortly before the difference, since a terminal may cut the end.
 func shown(value, other json.RawMessage, out *command.Output) string {
 	same := 0
 	for same < min(len(value), len(other)) && value[same] == other[same] {

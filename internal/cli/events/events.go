@@ -1,5 +1,5 @@
-// Package events holds the commands about received deliveries and their events:
-// what lists, shows, exports, imports, removes and sends them.
+// Package events has the commands that list, show, wait for, export, import and
+// send deliveries and their events.
 package events
 
 import (
@@ -33,7 +33,7 @@ func afterFlag(cmd *cobra.Command, after *string) {
 		"imported, readmitted and late verified ones too")
 }
 
-// parseAfter reads --after: a delivery, and the place of an event in it. Both are 0 without the flag.
+// parseAfter parses --after: a delivery and the position of an event in it. Both are 0 without the flag.
 func parseAfter(id string) (delivery int64, place int, err error) {
 	delivery, place, ok := replay.ParseNumber(id)
 	if !ok && id != "" {

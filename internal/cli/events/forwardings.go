@@ -17,8 +17,8 @@ import (
 	"github.com/waybill-cli/waybill/internal/term"
 )
 
-// ofDeliveries returns the time since which --dead, --pending or --refused lists deliveries,
-// and the store, nil if there is none. Filters of events are a usage error.
+// ofDeliveries returns --since and the store, nil if there is none, for --dead, --pending or --refused. Filters of
+// events are a usage error.
 func (o listOptions) ofDeliveries(ctx context.Context, c *command.Call) (time.Time, *app.Store, error) {
 	ofEvents := o.Kind != "" || o.Number != "" || o.ReferID != "" || o.Filter != "" || o.Verified != "" || o.All
 	if ofEvents || o.Dead && o.Pending || o.Refused && (o.Dead || o.Pending) {
@@ -33,7 +33,7 @@ func (o listOptions) ofDeliveries(ctx context.Context, c *command.Call) (time.Ti
 	return since, db, err
 }
 
-// runListOutbox lists deliveries since --since that wait to be forwarded, or with --dead deliveries that were given up.
+// runListOutbox lists deliveries since --since that wait to be forwarded, or with --dead those that were given up.
 func runListOutbox(ctx context.Context, c *command.Call, o listOptions) error {
 	entries, columns, empty := waitingEntries, pendingColumns(c.Out, time.Now()), "No delivery is queued"
 	if o.Dead {
@@ -116,7 +116,7 @@ const (
 	dead      forwardingState = "dead"
 )
 
-// Forwarding is what became of a delivery at a target, in our output.
+// Forwarding is the state of forwarding a delivery to a target, in JSON output.
 type Forwarding struct {
 	Delivery      int64           `json:"delivery"`
 	Target        string          `json:"target"` // without what may be a token
@@ -164,7 +164,7 @@ func triedColumns(out *command.Output) []command.Column[tried] {
 	}
 }
 
-// NewForwarding returns what became of a delivery. running are the listeners that run now.
+// NewForwarding returns the forwarding of a delivery. running are the listeners that run now.
 func NewForwarding(delivery int64, f inbox.Forwarding, running []inbox.Listener) Forwarding {
 	j := Forwarding{Delivery: delivery, Target: view.Target(f.Sink), Filter: f.Sink.Filter, State: notQueued}
 	switch w := f.Waiting; {
@@ -192,7 +192,7 @@ func NewForwarding(delivery int64, f inbox.Forwarding, running []inbox.Listener)
 	return j
 }
 
-// ForwardingsOf returns what became of a stored delivery at each target.
+// ForwardingsOf returns the forwardings of a stored delivery to all targets.
 func ForwardingsOf(ctx context.Context, db *app.Store, delivery int64) ([]Forwarding, error) {
 	running, err := db.Listeners.RunningListeners(ctx)
 	if err != nil {
@@ -226,7 +226,7 @@ func (j Forwarding) words(now time.Time) string {
 	}
 }
 
-// queued is when it came into the outbox, as long as it is there.
+// queued returns when the delivery entered the outbox, or the zero time once it has left.
 func (j Forwarding) queued() time.Time  { return *cmp.Or(j.QueuedAt, &time.Time{}) }
 func (j Forwarding) failing() time.Time { return *cmp.Or(j.FailingSince, &time.Time{}) }
 func (j Forwarding) ended() time.Time   { return *cmp.Or(j.SentAt, j.GivenUpAt, &time.Time{}) }
@@ -240,8 +240,8 @@ func (j Forwarding) answer() string {
 	return fmt.Sprint(j.Status)
 }
 
-// targetColumn shows the target with its filter. On a terminal it is short: the start and
-// the end of the URL without http://, and the start of the filter behind it.
+// targetColumn shows the target with its filter. A terminal gets a short form: start and end of the URL without
+// http://, and the start of the filter.
 func targetColumn(out *command.Output) command.Column[Forwarding] {
 	const shownURL, shownFilter = 32, 16 // columns
 	target := func(j Forwarding) string { return j.Target }

@@ -104,8 +104,8 @@ func (o listOptions) query() (inbox.Query, error) {
 	return q, nil
 }
 
-// readOn makes q read the rows behind the event of --after, oldest first. Of an event that was verified late it is
-// the row that came first: some may be read twice, none is left out.
+// readOn makes q read the rows after the event of --after, oldest first. For an event that verified late, it starts at
+// the event's first row: some rows may be read twice, none is missed.
 func (o listOptions) readOn(ctx context.Context, db *app.Store, q *inbox.Query) error {
 	delivery, place, err := parseAfter(o.After)
 	if delivery == 0 || err != nil {
@@ -120,7 +120,7 @@ func (o listOptions) readOn(ctx context.Context, db *app.Store, q *inbox.Query) 
 	return fmt.Errorf("--after %s: %w", o.After, inbox.ErrNoEvent)
 }
 
-// ParseFilter reads a filter of events. A status may have its name in the configuration.
+// ParseFilter parses a filter of events. It accepts configured names of statuses.
 func ParseFilter(names view.StatusFormatter, s string) (forward.Filter, error) {
 	parts := strings.Split(s, ",")
 	for i, part := range parts {
@@ -228,7 +228,7 @@ func eventListing(c *command.Call, o listOptions) command.Listing[inbox.Event] {
 	}
 }
 
-// eventColumns returns the columns of events; of all deliveries also what is a duplicate, a conflict or an anomaly.
+// eventColumns returns the columns of events, with --all also the column for duplicates, conflicts and anomalies.
 func eventColumns(names view.StatusFormatter, o listOptions) []command.Column[inbox.Event] {
 	type event = inbox.Event
 	typeStyles := map[inbox.Mark]term.Style{inbox.Conflict: term.Bad, inbox.Anomaly: term.Caution}

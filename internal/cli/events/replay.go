@@ -166,7 +166,7 @@ func runReplay(ctx context.Context, c *command.Call, o replayOptions) error {
 	return k.run(ctx, len(items))
 }
 
-// noteWhole notes which IDs name one of several events of a delivery, all of which are sent.
+// noteWhole prints a note for IDs that name one of several events: the whole delivery is sent.
 func noteWhole(ctx context.Context, io *term.IO, in replay.Inbox, ids []string) error {
 	for _, id := range ids {
 		d, err := replay.Find(ctx, in, id)
@@ -206,7 +206,7 @@ func targetsOf(items []replay.Item) []forward.Target {
 	return targets
 }
 
-// noteSelection says what is not sent, and warns about the rest. It is an error if some are expected and none left.
+// noteSelection prints what is not sent, and warns about targets. It returns an error if nothing named is left to send.
 func (o replayOptions) noteSelection(io *term.IO, items []replay.Item, left replay.LeftOut, to []forward.Target) error {
 	noteSkipped := func(n int, why, remedy string) {
 		if n > 0 {
@@ -253,7 +253,7 @@ func (o replayOptions) signer(k *sending) (signer *Signer, err error) {
 	return nil, err
 }
 
-// addEdit has the sender change deliveries before they are sent, if that is wanted. It opens the editor of --edit.
+// addEdit makes the sender edit deliveries before it sends them, if --edit or --set is given. It opens the editor.
 func (o replayOptions) addEdit(ctx context.Context, c *command.Call, sender *replay.Sender) error {
 	set, err := o.parseSet()
 	if err != nil || !o.changes() {
@@ -269,7 +269,7 @@ func (o replayOptions) addEdit(ctx context.Context, c *command.Call, sender *rep
 		if err != nil {
 			return err
 		}
-		change = func([]byte) ([]byte, error) { return edited, nil } //nolint:unparam // as SetMembers has it
+		change = func([]byte) ([]byte, error) { return edited, nil } //nolint:unparam // the signature of SetMembers
 	}
 	signed := o.Scheme != "" || c.Config.Webhook.Scheme != ""
 	sender.Edit = func(d inbox.Delivery) (inbox.Delivery, error) {
@@ -282,7 +282,7 @@ func (o replayOptions) addEdit(ctx context.Context, c *command.Call, sender *rep
 	return nil
 }
 
-// editBody returns a body as the user's editor leaves it. One that is left as it is, is an error.
+// editBody returns a body after the user has edited it. An unchanged body is an error.
 func editBody(ctx context.Context, c *command.Call, body []byte) ([]byte, error) {
 	editor, err := command.Editor(c.IO, c.Getenv, "use --set /POINTER=VALUE")
 	if err != nil {
@@ -311,14 +311,14 @@ func editBody(ctx context.Context, c *command.Call, body []byte) ([]byte, error)
 	return bytes.TrimSuffix(edited, []byte("\n")), err
 }
 
-// WithoutSignature returns d without the signature of the scheme in force or of the one
-// that it was judged by, and without digests: they are of other bytes than an edited copy's.
+// WithoutSignature returns d without digests and without the signatures of the scheme in force and of the scheme that d
+// was verified by: they do not fit an edited copy.
 func WithoutSignature(s *app.Session, d inbox.Delivery) inbox.Delivery {
 	headers, parameters := []string{"Digest", "Content-Digest", "Repr-Digest", "Content-MD5"}, []string{}
 	for _, name := range []string{s.Config.Webhook.Scheme, d.Scheme} {
 		scheme, err := s.Scheme(name)
 		if err != nil {
-			continue // there is none of that name: no header is known to be its signature
+			continue // unknown scheme: its signature is unknown too
 		}
 		switch kind, at, _ := strings.Cut(scheme.WithDefaults().Signature.From, ":"); kind {
 		case "header":

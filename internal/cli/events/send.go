@@ -25,7 +25,7 @@ const (
 	setHint      = "/data/detail/trackingEvents/0/eventCity is a place in an event"
 )
 
-// seededTime is when made-up events happened if a seed is given and no time.
+// seededTime is the time of made-up events if --seed is given and --at is not.
 const seededTime = "2026-01-01T00:00:00Z"
 
 type sendOptions struct {
@@ -146,10 +146,10 @@ type sample struct {
 	to        *url.URL
 	sender    replay.Sender
 	synthetic webhook.SyntheticEvents
-	captured  []webhook.Sample // instead of made-up ones
+	captured  []webhook.Sample // sent instead of made-up events
 	count     int
 
-	eventID string // of the first event of what was sent last
+	eventID string // of the first event of the last delivery sent
 }
 
 func (p *sample) load(ctx context.Context, c *command.Call, o sendOptions, seed uint64) (err error) {
@@ -181,7 +181,7 @@ func (p *sample) load(ctx context.Context, c *command.Call, o sendOptions, seed 
 		if len(bytes.TrimSpace(data)) == 0 {
 			c.IO.Warning("%s is empty, and so is the body", o.File)
 		}
-		body := append([]byte{}, data...) // not nil: that would be a pruned one
+		body := append([]byte{}, data...) // not nil, which would mean a pruned body
 		single := webhook.Request{Method: "POST", Header: defaultHeader(), Body: body}
 		p.captured = []webhook.Sample{{Request: single}}
 	}
@@ -203,7 +203,7 @@ func defaultHeader() []webhook.Field {
 	return []webhook.Field{{Name: "Content-Type", Value: "application/json"}, agent}
 }
 
-// signer returns what signs deliveries, and sets the scheme that a series may corrupt.
+// signer returns the signer, and sets the scheme whose signatures --corrupt-signature alters.
 func (k *sending) signer() (*Signer, error) {
 	g, err := NewSigner(k.call.Session, k.options.Scheme)
 	if err == nil {
@@ -212,7 +212,7 @@ func (k *sending) signer() (*Signer, error) {
 	return g, err
 }
 
-// signerIfAny is signer; without a scheme it says so, and leaves deliveries as they are.
+// signerIfAny is signer, but without a scheme it prints a note and returns nil, which leaves deliveries as they are.
 func (k *sending) signerIfAny() (*Signer, error) {
 	switch {
 	case k.options.Scheme != "" || k.call.Config.Webhook.Scheme != "":

@@ -31,7 +31,7 @@ import (
 const (
 	maxCopies   = 1000
 	maxSendings = 1_000_000
-	seedLimit   = 1 << 53 // that every reader of JSON keeps whole
+	seedLimit   = 1 << 53 // up to which all JSON readers keep integers exact
 )
 
 const sendingHelp = `Deliveries are sent one at a time. --expect-status sets which answers count as
@@ -79,7 +79,7 @@ func (o *sendingOptions) parseSet() (all []webhook.Change, err error) {
 
 func (o *sendingOptions) target() (*url.URL, error) {
 	if o.To == "" {
-		return nil, nil //nolint:nilnil // no target is an answer
+		return nil, nil //nolint:nilnil // no target is a valid result
 	}
 	u, err := forward.ParseURL(o.To)
 	if err != nil {
@@ -92,19 +92,19 @@ type sending struct {
 	forward.Series
 
 	call    *command.Call
-	kind    string                     // type of its lines in JSON
-	several bool                       // there are several targets
-	fill    func(*Sent, int)           // adds what is sent
+	kind    string                     // type of the JSON lines
+	several bool                       // send to several targets
+	fill    func(*Sent, int)           // adds details of the item sent
 	settle  func(forward.Result) error // records a result
 	options sendingOptions
-	chosen  []string // flags that repeat what was left to chance
+	chosen  []string // flags that repeat random choices
 
-	list       *render.List         // of JSON
-	rows       *command.Table[Sent] // of CSV, or of chosen columns; with neither it prints lines
-	unexpected map[int]int          // answers by their status
+	list       *render.List         // JSON output
+	rows       *command.Table[Sent] // CSV, or a table with --columns; else lines of text
+	unexpected map[int]int          // number of unexpected responses by status
 }
 
-// newSending reads the flags that all commands which send have. The caller closes its Client.
+// newSending checks the flags that all sending commands share. The caller closes its Client.
 func newSending(c *command.Call, o sendingOptions) (*sending, error) {
 	switch {
 	case o.Duplicate < 0 || o.Duplicate > maxCopies:
@@ -208,7 +208,7 @@ func sendingHint(t forward.Tally) string {
 	}
 }
 
-// noteSeed shows how to repeat what is random. at is when made-up events happened, empty if none are made up.
+// noteSeed prints how to repeat random choices. at is the time of made-up events, or "" for none.
 func (k *sending) noteSeed(at string) {
 	f := k.Faults
 	if k.call.Cmd.Flags().Changed("seed") || at == "" && !f.Reorder && !f.Corrupt {
@@ -221,7 +221,7 @@ func (k *sending) noteSeed(at string) {
 	k.call.IO.Note("To repeat this run: %s", strings.Join(k.chosen, " "))
 }
 
-// repeatCommand is the command that sends all of it again. What may be a token in a URL is masked.
+// repeatCommand returns the command that sends everything again. Possible tokens in URLs are masked.
 func (k *sending) repeatCommand() string {
 	var words []string
 	without := []string{"to", targetHeader}
@@ -247,7 +247,7 @@ type Signer struct {
 	secret webhook.Secret
 }
 
-// NewSigner returns a signer by a named scheme, else by the configured one. A scheme that can't sign is an error.
+// NewSigner returns a signer for the named scheme, else for the configured one, or an error if the scheme can't sign.
 func NewSigner(s *app.Session, named string) (*Signer, error) {
 	name, scheme, err := signature.SchemeInForce(s, named)
 	if err != nil {
@@ -284,7 +284,7 @@ func (g *Signer) usageError(err error) error {
 	return signature.SchemeUsage(g.name, err)
 }
 
-// Sent is one sending in our output.
+// Sent is one sending in JSON output.
 type Sent struct {
 	Type              string  `json:"type"` // replay or send
 	view.DeliveryName         // of replay
@@ -327,7 +327,7 @@ func sentColumns() []command.Column[Sent] {
 	}
 }
 
-// NewSent returns the result of a sending, of a type.
+// NewSent returns the JSON form of a result. kind is its type.
 func NewSent(kind string, r forward.Result) Sent {
 	j := Sent{
 		Type: kind, Copy: r.Copy, Status: r.Status, Expected: r.Expected, Reply: string(r.Reply),

@@ -63,7 +63,7 @@ func runShow(ctx context.Context, c *command.Call, id string, o showOptions) err
 	return showPage(ctx, c, id, o)
 }
 
-// showDelivery writes the body of a delivery, or its headers.
+// showDelivery prints the body or the headers of a delivery.
 func showDelivery(ctx context.Context, c *command.Call, id string, o showOptions) error {
 	if o.Raw && (c.Out.Machine() || c.Out.IsCSV()) {
 		return command.Usagef("omit --jq and -o; `waybill events export` writes bodies as JSON",
@@ -95,7 +95,7 @@ func showDelivery(ctx context.Context, c *command.Call, id string, o showOptions
 	return view.PrintHeaders(c.Out, headers)
 }
 
-// Shown is an event with all that the store knows about it, in our output.
+// Shown is an event with everything the store knows about it, in JSON output.
 type Shown struct {
 	view.Event
 
@@ -117,7 +117,7 @@ type Repeat struct {
 	Type string `json:"type"`
 }
 
-// Changed is a tracking whose status is known from an event.
+// Changed is a tracking whose status comes from an event.
 type Changed struct {
 	ReferID        string `json:"referId"`
 	TrackingNumber string `json:"trackingNumber"`
@@ -163,8 +163,8 @@ func showPage(ctx context.Context, c *command.Call, id string, o showOptions) er
 	return printPage(c, e, j)
 }
 
-// ShowEvents reads what the store knows about events of the delivery d. Events that no
-// command has applied to trackings yet are applied first. Secrets are not masked.
+// ShowEvents returns what the store knows about events of the delivery d. It first applies events to trackings that no
+// command has applied yet. Secrets are not masked.
 func ShowEvents(ctx context.Context, db *app.Store, d inbox.Delivery, events []inbox.Event) ([]Shown, error) {
 	count, err := countEvents(ctx, db.Inbox, d.Seq)
 	if err != nil {
@@ -329,7 +329,7 @@ func printPage(c *command.Call, e inbox.Event, j Shown) error {
 		madeUp = "yes, by `waybill events send`"
 	}
 	targets := slices.DeleteFunc(slices.Clone(j.Forwarding), func(f Forwarding) bool {
-		return f.State == notQueued || f.State == unread && j.Events == 1 && e.IsRepeat() // a repeat is never queued
+		return f.State == notQueued || f.State == unread && j.Events == 1 && e.IsRepeat() // repeats are never queued
 	})
 	forwarded := ""
 	if len(targets) == 0 {

@@ -20,7 +20,7 @@ import (
 
 const targetHeader = "target-header"
 
-// TargetHeaderFlag adds the flag to a command.
+// TargetHeaderFlag adds --target-header.
 func TargetHeaderFlag(cmd *cobra.Command, headers *[]string) {
 	cmd.Flags().StringArrayVar(headers, targetHeader, nil, "send header NAME of `[URL=>]NAME=env:VAR` "+
 		"with the value of env:VAR or file:PATH; URL=> limits it to one target")
@@ -36,8 +36,8 @@ func ForwardUnverifiedFlag(cmd *cobra.Command, unverified *bool) {
 	cmd.Flags().BoolVar(unverified, "forward-unverified", false, "send deliveries that did not verify too")
 }
 
-// AddTargetHeaders adds headers to targets as the values of the flag say. Where
-// there are several targets, each value names the one that gets the header: it may hold a secret.
+// AddTargetHeaders adds the headers of --target-header to targets. With several targets, each value must name its
+// target, since it may hold a secret.
 func AddTargetHeaders(c *command.Call, values []string, targets []forward.Target) error {
 	const hint = "such as --" + targetHeader + " Authorization=env:APP_TOKEN"
 	isOther := func(t forward.Target) bool { return t.URL.String() != targets[0].URL.String() }
@@ -80,7 +80,7 @@ func sameURL(text string, u *url.URL) bool {
 	return err == nil && other.String() == u.String()
 }
 
-// TargetHeadersOf returns the values of the flag for a command with that target alone.
+// TargetHeadersOf returns the values of --target-header for a command with only this target.
 func TargetHeadersOf(t forward.Target, values []string) []string {
 	var own []string
 	for _, value := range values {
@@ -95,7 +95,7 @@ func TargetHeadersOf(t forward.Target, values []string) []string {
 	return own
 }
 
-// TargetPolicy says whether a command sends to link-local addresses and metadata services.
+// TargetPolicy says whether a command may send to link-local addresses and metadata services.
 type TargetPolicy struct{ Allow bool }
 
 // NewForwardClient returns a client for targets. The caller closes it.
@@ -109,7 +109,7 @@ func NewForwardClient(s *app.Session, policy TargetPolicy) (*forward.Client, err
 	}), nil
 }
 
-// AddTarget adds a target that a flag names, unless it is refused or there already.
+// AddTarget adds the target of a flag unless it is forbidden or present already.
 func (p TargetPolicy) AddTarget(all []forward.Target, t forward.Target, flag string) ([]forward.Target, error) {
 	if t.Forbidden() && !p.Allow {
 		return nil, command.Usagef("add --allow-target if this is intended",
@@ -121,7 +121,7 @@ func (p TargetPolicy) AddTarget(all []forward.Target, t forward.Target, flag str
 	return append(all, t), nil
 }
 
-// WarnUnencrypted warns of targets that get deliveries unencrypted.
+// WarnUnencrypted warns about targets that receive deliveries unencrypted.
 func WarnUnencrypted(io *term.IO, targets []forward.Target) {
 	warned := map[string]bool{}
 	for _, t := range targets {
@@ -177,7 +177,7 @@ func runningListener(ctx context.Context, c *command.Call) (*url.URL, error) {
 		"nothing to send to: no listener runs on this store")
 }
 
-// OtherComputers names the other computers whose listeners send to the sink, and says whether one of this does.
+// OtherComputers returns the other computers whose listeners send to the sink, and whether a listener here does.
 func OtherComputers(running []inbox.Listener, sink int64) (names []string, here bool) {
 	for _, l := range running {
 		switch {
@@ -192,7 +192,7 @@ func OtherComputers(running []inbox.Listener, sink int64) (names []string, here 
 	return slices.Compact(names), here
 }
 
-// requireHere refuses a target that is another computer's own address: only listeners there send to it.
+// requireHere returns an error for a loopback target of another computer: only listeners there can send to it.
 func requireHere(ctx context.Context, db *app.Store, targets []forward.Target) error {
 	running, err := db.Listeners.RunningListeners(ctx)
 	if err != nil {

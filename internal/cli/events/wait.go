@@ -24,7 +24,7 @@ type waitOptions struct {
 	Count         int64
 	Filter, Since string
 	Unverified    bool
-	MadeUp        bool // counts synthetic events too
+	MadeUp        bool // count made-up events too
 }
 
 func newWait(f *command.Factory) *cobra.Command {
@@ -67,7 +67,7 @@ func runWait(ctx context.Context, c *command.Call, o waitOptions) error {
 		query: inbox.Query{Marks: []inbox.Mark{inbox.Current}, Since: since},
 	}
 	if since.IsZero() {
-		w.began = time.Now().Truncate(time.Millisecond) // as the store keeps times
+		w.began = time.Now().Truncate(time.Millisecond) // the precision of the store
 		if err := w.fromNow(ctx); err != nil {
 			return err
 		}
@@ -101,18 +101,18 @@ type eventWait struct {
 
 	session *app.Session
 	filter  forward.Filter
-	began   time.Time // events received since then count
+	began   time.Time // only events received since count
 
-	query   inbox.Query     // its After moves on
-	counted map[string]bool // by key: an event that is verified later is the same
-	ignored int64           // events that matched and did not count
+	query   inbox.Query     // After advances
+	counted map[string]bool // by key, since an event may come again when it verifies later
+	ignored int64           // events that matched but did not count
 
 	madeUpSeen, unverifiedSeen bool // why events did not count
 	progress                   *command.Progress
 }
 
-// fromNow lets only what is received since the wait began count. To open a store
-// that a listener makes takes until the listener can receive.
+// fromNow makes only events count that are received from now on. A store that a listener is creating opens once the
+// listener can receive.
 func (w *eventWait) fromNow(ctx context.Context) error {
 	db, err := w.session.ExistingStore(ctx)
 	if err != nil || db == nil {
@@ -132,7 +132,7 @@ func (w *eventWait) fromNow(ctx context.Context) error {
 	return nil
 }
 
-// events yields events as they arrive, until there are enough or ctx ends. The error is then its cause.
+// events yields events as they arrive until there are enough. When ctx ends, it yields the cause as an error.
 func (w *eventWait) events(ctx context.Context) iter.Seq2[inbox.Event, error] {
 	return func(yield func(inbox.Event, error) bool) {
 		err := context.Cause(ctx)
