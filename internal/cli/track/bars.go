@@ -17,7 +17,7 @@ const (
 	maxBar       = 60
 )
 
-// drawSums shows sections to people, aligned, with a bar in each line that is as wide as the terminal allows.
+// drawSums draws sections for people: aligned, with a bar in each line that uses the terminal's width.
 func (l *listing) drawSums(s *sums, sections []section) error {
 	d := drawing{out: l.call.Out.Out(), name: minSumName, blocks: l.call.IO.UTF8()}
 	for i := range sections {
@@ -35,7 +35,7 @@ func (l *listing) drawSums(s *sums, sections []section) error {
 	return d.out.Printf("%s", d.text)
 }
 
-// shorten leaves lines out that a terminal does not show, and says how many.
+// shorten drops lines beyond a section's limit for terminals, and notes their number.
 func (s *section) shorten() {
 	most := map[string]int{"carrier": maxCarriers, "first run": maxRuns, "transit time": maxTransitDays}[s.title]
 	if most == 0 || len(s.lines) <= most {

@@ -12,20 +12,20 @@ import (
 	"github.com/waybill-cli/waybill/internal/term"
 )
 
-// maxHeldRows is how many REFs a page has to choose from that are not done, and that are.
+// maxHeldRows is the number of unfinished REFs, and of finished ones, that a page chooses from.
 const maxHeldRows = 200
 
 // board counts trackings by status during a wait, holds a page's rows, reports changes. It is safe for concurrent use.
 type board struct {
 	names   view.StatusFormatter
-	holding bool                   // of rows
+	holding bool                   // hold rows
 	changed func(changeJSON) error // nil for nothing
 
 	mu      sync.Mutex
 	summary *view.Summary
 	targets int64
-	open    map[int64][]view.Line // of REFs that are not done, by place
-	closed  [][]view.Line         // of the others, the latest last
+	open    map[int64][]view.Line // unfinished REFs, by position
+	closed  [][]view.Line         // finished REFs, latest last
 }
 
 // changeJSON is a tracking that changed, in the output of --watch.
@@ -41,12 +41,12 @@ type changeJSON struct {
 	LatestCheckpointTime string           `json:"latestCheckpointTime,omitempty"`
 }
 
-// update takes what is known of a target now.
+// update records the current result of a target.
 func (b *board) update(e query.TargetResult) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if len(e.Result.Trackings) == 0 && e.Target.Counted != nil {
-		return nil // no answer came
+		return nil // no response
 	}
 	if b.holding {
 		b.open[e.Target.Pos] = linesOf(e)
@@ -60,7 +60,7 @@ func (b *board) update(e query.TargetResult) error {
 	return b.count(e.Target, e.Result)
 }
 
-// finish takes what is known of a target last.
+// finish records the final result of a target.
 func (b *board) finish(e query.TargetResult) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -108,7 +108,7 @@ func (b *board) hasParcels() bool {
 	return b.summary.Trackings() != b.targets
 }
 
-// progress counts trackings by status for a line of progress, but for the status they are waited to have.
+// progress returns counts by status for the progress line, except the status that is waited for.
 func (b *board) progress(but string) (texts []string, fields map[string]any) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -124,7 +124,7 @@ func (b *board) progress(but string) (texts []string, fields map[string]any) {
 	return texts, map[string]any{"byStatus": j.ByStatus}
 }
 
-// draw shows as many rows as fit: those that are not done in the order asked for, then the others, the latest first.
+// draw draws as many rows as fit: unfinished REFs in the order of the command, then finished ones, latest first.
 func (b *board) draw(out *command.Output, w *term.Writer, progress string, height int) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()

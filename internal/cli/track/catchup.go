@@ -13,14 +13,14 @@ import (
 )
 
 const (
-	// eventPause is how long a verified event of any process goes unnoticed at most.
+	// eventPause is the maximum delay until a verified event of another process is noticed.
 	eventPause = time.Second
-	// hintRest is the least time between two readings, however many events come.
+	// hintRest is the minimum time between two reads, however many events arrive.
 	hintRest = 100 * time.Millisecond
 )
 
-// wakeOnEvents takes in received events until ctx ends, from a store that may be
-// made only later, and signals when there were any. stop waits for its end.
+// wakeOnEvents applies received events until ctx ends, and signals when there were any. The store may be created
+// meanwhile. stop waits for the end.
 func wakeOnEvents(ctx context.Context, c *command.Call) (wake <-chan struct{}, stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	signal := make(chan struct{}, 1)
@@ -29,9 +29,9 @@ func wakeOnEvents(ctx context.Context, c *command.Call) (wake <-chan struct{}, s
 		tick := time.NewTicker(eventPause)
 		defer tick.Stop()
 		for w := (eventWatch{call: c}); ; {
-			some, err := w.read(ctx) // at once, so that the store's hints count from the beginning
+			some, err := w.read(ctx) // first, so that no hint of the store is missed
 			if err != nil && ctx.Err() == nil {
-				c.IO.Detail("Received events not read: %v", err) // the service is asked all the same
+				c.IO.Detail("Received events not read: %v", err) // the service is queried anyway
 			}
 			if some {
 				select {
@@ -39,7 +39,7 @@ func wakeOnEvents(ctx context.Context, c *command.Call) (wake <-chan struct{}, s
 				default:
 				}
 			}
-			_ = pace.Sleep(ctx, hintRest) // its end is noticed below
+			_ = pace.Sleep(ctx, hintRest) // the end of ctx is noticed below
 			select {
 			case <-ctx.Done():
 				return
@@ -56,9 +56,9 @@ func wakeOnEvents(ctx context.Context, c *command.Call) (wake <-chan struct{}, s
 
 type eventWatch struct {
 	call  *command.Call
-	db    *app.Store      // nil until there is one
-	hints <-chan struct{} // of db at what any process receives; nil if there are none
-	last  int64           // number of the last event that was followed
+	db    *app.Store      // nil until the store exists
+	hints <-chan struct{} // signals of db about received events; nil if it has none
+	last  int64           // number of the last event applied
 }
 
 func (w *eventWatch) read(ctx context.Context) (some bool, err error) {
@@ -79,10 +79,10 @@ func (w *eventWatch) read(ctx context.Context) (some bool, err error) {
 	return true, nil
 }
 
-// notedEvents is from how many events on it is noted that they are followed.
+// notedEvents is the number of events from which applying them is announced.
 const notedEvents = 10_000
 
-// CatchUp follows the new events. A store that can't be written keeps what it knows, and a warning says so.
+// CatchUp applies new events to trackings. If the store can't be written, it only warns.
 func CatchUp(ctx context.Context, c *command.Call) error {
 	db, err := c.StoreIfAny(ctx)
 	if err != nil || db == nil {
@@ -95,7 +95,7 @@ func CatchUp(ctx context.Context, c *command.Call) error {
 	return err
 }
 
-// catchUp is CatchUp without a warning: unused is why the store keeps what it knows. A nil io gets no note.
+// catchUp is CatchUp without a warning: unused is why events were not applied. io may be nil for no note.
 func catchUp(ctx context.Context, db *app.Store, io *term.IO) (unused, err error) {
 	at, last, err := db.Events.Followed(ctx)
 	if err != nil || at >= last {

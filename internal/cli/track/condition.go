@@ -17,16 +17,17 @@ import (
 	"github.com/waybill-cli/waybill/internal/term"
 )
 
-// Condition ends a wait: the zero one once a tracking is processed. At most one of status, event and change is set.
+// Condition ends a wait. The zero value holds once a tracking is processed. At most one of status, event and change is
+// set.
 type Condition struct {
-	text   string // as it was given
-	status string // it has this status
-	event  string // a verified event of this kind has come
-	change bool   // what is known of it differs from what was known at first
+	text   string // as typed
+	status string // the tracking has this status
+	event  string // a verified event of this kind has arrived
+	change bool   // the tracking differs from its first result
 
-	one       bool                 // it is met by a result of which one tracking meets it
-	names     view.StatusFormatter // further names of the status
-	orProblem bool                 // what is shown as a problem has failed, as what is in error
+	one       bool                 // one tracking of a result suffices
+	names     view.StatusFormatter // configured names of statuses
+	orProblem bool                 // a status shown as a problem fails like an error
 }
 
 func parseCondition(names view.StatusFormatter, flag, s string) (Condition, error) {
@@ -44,7 +45,7 @@ func parseCondition(names view.StatusFormatter, flag, s string) (Condition, erro
 	return c, nil
 }
 
-// done is what a tracking is that meets it.
+// done returns the word for a tracking that meets the condition.
 func (c Condition) done(names view.StatusFormatter) string {
 	switch {
 	case c.status != "":
@@ -57,7 +58,7 @@ func (c Condition) done(names view.StatusFormatter) string {
 	return "processed"
 }
 
-// notYet is what a tracking is that does not meet it.
+// notYet returns the words for a tracking that does not meet the condition.
 func (c Condition) notYet(names view.StatusFormatter) string {
 	switch {
 	case c.event != "":
@@ -71,7 +72,7 @@ func (c Condition) notYet(names view.StatusFormatter) string {
 	return "still processing"
 }
 
-// statusWords names the status of --for: as in the configuration, else in plain words.
+// statusWords returns the configured name of the status of --for, else its plain words.
 func statusWords(names view.StatusFormatter, status string) string {
 	if own, ok := names.Custom("", status, ""); ok {
 		return own
@@ -82,15 +83,15 @@ func statusWords(names view.StatusFormatter, status string) string {
 	return view.PlainStatus(status)
 }
 
-// isMetBy reports whether a tracking meets a condition on its state. Of one in error, only the error counts.
+// isMetBy reports whether a tracking meets a condition on its state. If the tracking is in error, only that counts.
 func (c Condition) isMetBy(t query.Tracking) bool {
 	named := c.names.Matches(c.status, t.Phase, t.Status, t.StatusLabel, t.StatusTrack)
 	return t.Phase == ledger.InError && named ||
 		t.Phase == ledger.Processed && (c.status == "" || named || t.HasStatus(c.status))
 }
 
-// failed returns the error of a result in which the service reports one of a tracking: it
-// can't meet the condition any more. nil if there is none, or any change is waited for.
+// failed returns an error if a tracking of a result is in error and so can't meet the condition any more. It returns
+// nil if the condition is any change.
 func (c Condition) failed(names view.StatusFormatter, res query.Result) error {
 	i := slices.IndexFunc(res.Trackings, func(t query.Tracking) bool {
 		return t.Phase == ledger.InError || c.orProblem && t.Phase == ledger.Processed && names.PhaseStyle(t) == term.Bad
@@ -106,8 +107,8 @@ func (c Condition) failed(names view.StatusFormatter, res query.Result) error {
 	return fmt.Errorf("%w: %s", query.ErrInError, text)
 }
 
-// Met reports whether every tracking of a result meets a condition on its state. A parcel that no answer has does not
-// keep the others from being processed; it has no status, as a row that the service rejected.
+// Met reports whether every tracking of a result meets a condition on its state. Parcels without a response and
+// rejected rows have no status; they do not prevent the condition of being processed.
 func (c Condition) Met(res query.Result) bool {
 	processed := 0
 	for _, t := range res.Trackings {
@@ -125,8 +126,8 @@ func (c Condition) Met(res query.Result) bool {
 
 type conditionCheck struct {
 	Condition
-	db       *app.Store // nil while there is none
-	followed int64      // number of the last event that results show
+	db       *app.Store // nil if there is none
+	followed int64      // number of the last event applied to results
 }
 
 func newConditionCheck(ctx context.Context, c *command.Call, cond Condition) (check conditionCheck, err error) {
@@ -152,7 +153,7 @@ func (c conditionCheck) meets(ctx context.Context, t *query.Target, res query.Re
 	return c.Met(res), nil
 }
 
-// eventCame reports whether a verified event of the kind came about every tracking of a result, or about one.
+// eventCame reports whether a verified event of the kind arrived for every tracking of a result, or for one.
 func (c conditionCheck) eventCame(ctx context.Context, res query.Result) (bool, error) {
 	if c.db == nil {
 		return false, nil
@@ -182,7 +183,7 @@ func (c conditionCheck) eventCameAbout(ctx context.Context, t query.Tracking) (b
 			return err == nil, err
 		}
 	}
-	if t.Event == 0 { // an event without a number may be about its routerId
+	if t.Event == 0 { // events without a number may be about the routerId
 		return false, nil
 	}
 	e, err := c.db.Inbox.Event(ctx, t.Event)

@@ -34,7 +34,7 @@ type listOptions struct {
 	FailAny bool
 }
 
-// NewList returns the command that lists what is known of trackings.
+// NewList returns the command list.
 func NewList(f *command.Factory) *cobra.Command {
 	var o listOptions
 	cmd := &cobra.Command{
@@ -148,7 +148,7 @@ func runList(ctx context.Context, c *command.Call, o listOptions) error {
 	return errors.Join(err, stopped)
 }
 
-// PrintList prints what is known of the trackings of a run.
+// PrintList prints the trackings of a run.
 func PrintList(ctx context.Context, c *command.Call, run int64) error {
 	l := listing{call: c, filter: ledger.Filter{Run: run}, words: []string{"--run", fmt.Sprint(run)}, refreshed: true}
 	return l.print(ctx)
@@ -157,15 +157,15 @@ func PrintList(ctx context.Context, c *command.Call, run int64) error {
 type listing struct {
 	call      *command.Call
 	filter    ledger.Filter
-	words     []string    // the flags of the filter as they were typed
-	refreshed bool        // the service was just asked
-	file      *input.Refs // whose rows are listed; nil for all of the store
+	words     []string    // flags of the filter, as typed
+	refreshed bool        // the service was just queried
+	file      *input.Refs // rows to list; nil for the whole store
 
 	db         *app.Store // nil if there is none
 	names      view.StatusFormatter
-	summary    *view.Summary // of the rows that were printed
+	summary    *view.Summary // of the printed rows
 	unverified unverified
-	more       bool // there are more rows than were to be printed
+	more       bool // there are rows beyond the limit
 }
 
 func (l *listing) open(ctx context.Context) (err error) {
@@ -176,7 +176,7 @@ func (l *listing) open(ctx context.Context) (err error) {
 	l.summary = view.NewSummary(l.names)
 	l.db, err = l.call.StoreToList(ctx, "tracking")
 	if l.db != nil && l.db.DB.Writable() == nil {
-		command.ReadyRuns(ctx, l.call.Session, l.db) // nobody sends what an ended process was sending
+		command.ReadyRuns(ctx, l.call.Session, l.db) // rows of ended processes are not being sent
 	}
 	return err
 }
@@ -227,7 +227,7 @@ func (l *listing) print(ctx context.Context) error {
 	return nil
 }
 
-// rows yields what the filter leaves of the file, else of the store, with one row beyond the limit.
+// rows yields the matching rows of the file, or else of the store, up to one beyond the limit.
 func (l *listing) rows(ctx context.Context) iter.Seq2[ledger.TrackingStatus, error] {
 	if l.file != nil {
 		return l.inFile(ctx)
@@ -239,7 +239,7 @@ func (l *listing) rows(ctx context.Context) iter.Seq2[ledger.TrackingStatus, err
 	return l.db.Trackings.Statuses(ctx, f)
 }
 
-// lines yields rows up to the limit, and counts them; of a file it counts all.
+// lines yields rows up to the limit and counts them. For a file it counts all rows.
 func (l *listing) lines(rows iter.Seq2[ledger.TrackingStatus, error]) iter.Seq2[*view.Line, error] {
 	return func(yield func(*view.Line, error) bool) {
 		var row ledger.TrackingStatus
@@ -339,7 +339,8 @@ func refreshFlag(f *pflag.FlagSet, on *bool) {
 	f.BoolVar(on, "refresh", false, "query each listed tracking first, whatever is known of it")
 }
 
-// refresh asks the service about what is to be listed, from where it was interrupted. The error says why not about all.
+// refresh queries the service about the trackings to list, from where the last refresh was interrupted. The error says
+// why some were not queried.
 func (l *listing) refresh(ctx context.Context, name string) (err error) {
 	c := l.call
 	if l.db, err = c.ExistingStore(ctx); err != nil || l.db == nil {
@@ -357,7 +358,7 @@ func (l *listing) refresh(ctx context.Context, name string) (err error) {
 		return err
 	}
 	a.Ended = func(e query.TargetResult) error {
-		if e.Target.Began.IsZero() && !e.Unfinished { // no query was needed: the list says what it is
+		if e.Target.Began.IsZero() && !e.Unfinished { // no query was needed: the list shows the state
 			e.Result.Err = nil
 		}
 		return a.ended(e)
@@ -371,7 +372,7 @@ func (l *listing) refresh(ctx context.Context, name string) (err error) {
 
 const rowsAtOnce = 250
 
-// inFile yields what is known of the file's rows that the filter leaves, in order. It holds a few rows at a time.
+// inFile yields the trackings of the file's rows that match the filter, in order. It holds a few rows at a time.
 func (l *listing) inFile(ctx context.Context) iter.Seq2[ledger.TrackingStatus, error] {
 	return func(yield func(ledger.TrackingStatus, error) bool) {
 		chunk := make([]intake.Record, 0, rowsAtOnce)
@@ -401,13 +402,13 @@ func (l *listing) inFile(ctx context.Context) iter.Seq2[ledger.TrackingStatus, e
 	}
 }
 
-// find returns what the filter leaves of rows of a file: all parcels of a row with one
-// identifier, and a row of which the store has none as [view.NotCreated].
+// find returns the matching trackings of rows of a file. A row with one identifier has all its parcels; a row that the
+// store does not have is [view.NotCreated].
 func (l *listing) find(ctx context.Context, records []intake.Record) (left []ledger.TrackingStatus, err error) {
 	targets := make([]*query.Target, len(records))
 	for i, rec := range records {
 		targets[i] = new(refOptions).target(rec)
-		targets[i].Exact = rec.Ref == "" // the file says what it is
+		targets[i].Exact = rec.Ref == "" // the file says which identifier it is
 	}
 	if l.db != nil {
 		if _, err := l.call.StoredAnswers().FindRows(ctx, targets); err != nil {
@@ -428,7 +429,7 @@ func (l *listing) find(ctx context.Context, records []intake.Record) (left []led
 	return l.narrow(ctx, left)
 }
 
-// pairOf returns the tracking of a number: as it is written, else otherwise spelled.
+// pairOf returns the tracking with a number, preferring equal spelling.
 func pairOf(all []ledger.TrackingStatus, number string) []ledger.TrackingStatus {
 	i := slices.IndexFunc(all, func(st ledger.TrackingStatus) bool { return st.Item.Number == number })
 	if i < 0 {
@@ -466,7 +467,7 @@ func (l *listing) createdTargets(ctx context.Context) targets {
 	created := command.Filter(l.inFile(ctx), isCreated, l.filter.Limit)
 	all := once(created, func(st ledger.TrackingStatus) *query.Target {
 		t := storedTarget(st)
-		t.Chosen = nil // it need not be all of its parcels in the file
+		t.Chosen = nil // the file may not have all its parcels
 		return t
 	})
 	return targets{all: all, close: func() {}}

@@ -19,21 +19,21 @@ import (
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
-// printer prints results as they come, by rows or whole timelines; one REF alone with its timeline, at the end.
+// printer prints results as they come, as rows or timelines. It prints a single REF with its timeline at the end.
 type printer struct {
 	call     *command.Call
 	names    view.StatusFormatter
 	single   bool
 	timeline bool
-	keep     func(query.TargetResult) bool // which results rows show; nil for all
-	limit    int                           // rows that are shown at most; 0 for all
+	keep     func(query.TargetResult) bool // selects results shown as rows; nil for all
+	limit    int                           // maximum number of rows; 0 for all
 
-	only       *query.TargetResult // of single
-	list       *render.List        // of JSON
-	rows       *rows               // of a table or CSV
+	only       *query.TargetResult // the result, if single
+	list       *render.List        // JSON output
+	rows       *rows               // table or CSV
 	more       int64               // rows beyond limit
 	summary    *view.Summary
-	staleNotes []string // notes on answers that are older than events, the first ones
+	staleNotes []string // first notes on responses older than events
 	staleCount int64
 	unverified unverified
 }
@@ -99,7 +99,7 @@ func (p *printer) note(res query.Result) {
 	}
 }
 
-// end prints what is left, and the summary. After the error failed, an unknown REF alone has no other output.
+// end prints the rest and the summary. If failed is not nil, a single unknown REF has no output but the error.
 func (p *printer) end(failed error) (err error) {
 	switch {
 	case p.single:
@@ -118,7 +118,7 @@ func (p *printer) end(failed error) (err error) {
 	if !p.single {
 		p.summary.Print(p.call)
 	}
-	if !p.single && p.rows != nil { // elsewhere each tracking has its own
+	if !p.single && p.rows != nil { // other formats show it with each tracking
 		p.unverified.note(p.call.IO, p.names)
 	}
 	for _, text := range p.staleNotes {
@@ -141,12 +141,12 @@ func (p *printer) printOnly(failed error) error {
 		return nil
 	case out.Machine():
 		return out.Object(p.names.Answer(*res, linesOf(*p.only)))
-	case p.rows != nil: // one table, not two and a header
+	case p.rows != nil: // one table instead of a header and two tables
 		return errors.Join(p.rows.add(linesOf(*p.only)), p.rows.end(out))
 	case failed == nil || !absent(*res):
 		return printResult(out, p.names, *res)
 	}
-	return nil // the error says it
+	return nil // the error is the output
 }
 
 func answered(res query.Result) bool {
@@ -173,7 +173,7 @@ func printResult(out *command.Output, n view.StatusFormatter, res query.Result) 
 	return nil
 }
 
-// Header is what scripts read above a timeline: times and values as sent.
+// Header returns the fields above a timeline for scripts: times and values as sent.
 func Header(n view.StatusFormatter, res query.Result, t query.Tracking) []render.Field {
 	var fields []render.Field
 	add := func(name, value string) {
@@ -185,7 +185,7 @@ func Header(n view.StatusFormatter, res query.Result, t query.Tracking) []render
 	add("Number", t.Number)
 	add("Carrier", cmp.Or(t.CarrierCode, t.SentCarrier))
 	add("Status", n.Phase(t))
-	if _, own := n.Custom(t.Status, t.StatusLabel, t.StatusTrack); own { // the user's name
+	if _, own := n.Custom(t.Status, t.StatusLabel, t.StatusTrack); own { // the label shown is the user's name
 		add("Sent as", cmp.Or(t.StatusLabel, t.StatusTrack, "number alone"))
 	}
 	add("Reason", t.Reason)
@@ -208,7 +208,7 @@ func Header(n view.StatusFormatter, res query.Result, t query.Tracking) []render
 	return fields
 }
 
-// printTimeline prints checkpoints. What cannot be right has a column, and lines below the table say more.
+// printTimeline prints checkpoints. Anomalies have a column and are explained below the table.
 func printTimeline(out *command.Output, t query.Tracking, entries []tracking.Entry) error {
 	if out.ForPeople() {
 		return drawTimeline(out, entries)
@@ -286,7 +286,7 @@ func linesOf(e query.TargetResult) []view.Line {
 	return lines
 }
 
-// end prints what is left. A table without rows has no header, but CSV has.
+// end prints the rest. CSV without rows has a header, a table has none.
 func (r *rows) end(out *command.Output) error {
 	if r.count == 0 && !out.IsCSV() {
 		return nil

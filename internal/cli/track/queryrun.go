@@ -20,7 +20,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
-// queryRun asks about targets: once, unless its scheduler is changed.
+// queryRun queries targets: once, unless its scheduler is changed.
 type queryRun struct {
 	*query.Scheduler
 
@@ -29,9 +29,9 @@ type queryRun struct {
 	progress *command.Progress
 	tally    tally
 	pass     *inOrder
-	deciding bool   // what failed is not done
-	restart  bool   // what was interrupted is not continued
-	stop     func() // ends what shows progress beside progress
+	deciding bool   // failed targets are not done
+	restart  bool   // do not continue an interrupted run
+	stop     func() // stops other displays of progress
 }
 
 func newQueryRun(
@@ -83,10 +83,10 @@ func (a *queryRun) run(ctx context.Context) error {
 	return cmp.Or(err, a.pass.flush())
 }
 
-// maxSweep is how old an interrupted command may be to be continued.
+// maxSweep is the age up to which an interrupted command is continued.
 const maxSweep = 24 * time.Hour
 
-// sweep runs from where the same command was interrupted, if that has a name. stop is why not all are done.
+// sweep queries from where the command of that name was interrupted, if it has a name. stop is why it ended early.
 func (a *queryRun) sweep(ctx context.Context, name string) (stop, err error) {
 	a.progress = command.NewProgress(a.call.IO, "Checking", "trackings", a.targets.total)
 	a.Patience = cmp.Or(a.call.Config.Timeout, command.QueryTimeout)
@@ -111,7 +111,7 @@ func (a *queryRun) sweep(ctx context.Context, name string) (stop, err error) {
 	case began.Before(now.Truncate(time.Millisecond)):
 		a.Since = began
 		all := " (--refresh checks all)"
-		if a.call.Cmd.Name() == "list" { // its --refresh asks at all
+		if a.call.Cmd.Name() == "list" { // --refresh queries anyway
 			all = ""
 		}
 		a.call.IO.Note("Resuming: skipping trackings checked since %s%s", render.LocalTime(began), all)
@@ -122,17 +122,17 @@ func (a *queryRun) sweep(ctx context.Context, name string) (stop, err error) {
 	return stop, nil
 }
 
-// exitError is the error of the command: stop is why not all REFs are done, nil if they are.
+// exitError returns the error of the command. stop is why not all REFs are done; nil if they are.
 func (a *queryRun) exitError(stop error, describe func(stop error) error, next string) error {
 	failed := a.tally.failure()
 	switch {
 	case stop == nil && failed == nil:
 		return nil
 	case errors.Is(stop, term.ErrClosed):
-		return term.ErrClosed // nobody wants to know how far it came
+		return term.ErrClosed // nobody reads how far it came
 	}
 	if trouble, ok := errors.AsType[*store.Error](stop); ok {
-		stop = trouble // every further use of the store met the same
+		stop = trouble // later errors of the store have the same cause
 	}
 	e := &command.ExitError{Err: failed}
 	cause := stop
@@ -192,12 +192,12 @@ func codeOf(err error) command.Code {
 	return code
 }
 
-// maxHeld is how many results wait for an earlier one. If there are more, they go first.
+// maxHeld is the number of results that may wait for an earlier one. Beyond it they are passed on out of order.
 const maxHeld = 256
 
 type inOrder struct {
 	pass func(query.TargetResult) error
-	next int64 // place of the result that is due
+	next int64 // position of the next result
 	held map[int64]query.TargetResult
 }
 
@@ -234,26 +234,26 @@ func (o *inOrder) flush() error {
 
 type tally struct {
 	all          int64
-	trackings    int64 // of all: an order may have several
+	trackings    int64 // of all REFs: an order may have several
 	refs         bool  // the user typed the REFs
-	allowMissing bool  // absent trackings are no failure
+	allowMissing bool  // absent trackings do not fail
 
-	met      int64 // answered, or meeting the condition
-	left     int64 // not done when the end came
-	notAsked int64 // of left: nobody ever asked about them
+	met      int64 // found, or meeting the condition
+	left     int64 // unfinished at the end
+	notAsked int64 // of left: never queried
 
 	failed   int64
-	first    error // of the failed, with its REF
+	first    error // of the first failed REF, which it names
 	firstPos int64
 	codes    []command.Code
-	trouble  error  // of the last question about one that is left: no answer, or none that can be believed
-	lastErr  error  // likewise: of any kind
-	paused   int64  // of left: the service asked for a pause last
-	again    int64  // of left: they met the condition before, and were to be asked about again
-	leftRef  string // one that is left
+	trouble  error  // of the last query of a REF that is left: no response, or no credible one
+	lastErr  error  // of the last query of a REF that is left
+	paused   int64  // of left: the last response asked for a pause
+	again    int64  // of left: met the condition before and were to be queried again
+	leftRef  string // a REF that is left
 
-	// What the next command is about: runs of the first rows not found, rejected and not sent, 0 for none, and a REF
-	// that nobody knows as a referId, and that looks like a number.
+	// For the next command: the runs of the first rows not found, rejected and not sent, 0 for none, and an unknown REF
+	// that looks like a tracking number.
 	absentRun, rejectedRun, unsentRun int64
 	number                            string
 }
@@ -310,7 +310,7 @@ func (t *tally) fail(e query.TargetResult) {
 	}
 }
 
-// unanswered is why what is left has no answer: trouble, or a pause asked for about all of it; nil if there was one.
+// unanswered returns why the REFs left have no response: trouble, or a pause for all of them; nil if they have one.
 func (t *tally) unanswered() error {
 	if t.trouble == nil && t.paused > 0 && t.paused+t.notAsked == t.left {
 		return t.lastErr
@@ -322,12 +322,12 @@ func (t *tally) isDone(e query.TargetResult) bool {
 	return !e.Unfinished && (e.Result.Err == nil || t.allowMissing && errors.Is(e.Result.Err, tracking.ErrAbsent))
 }
 
-// absent reports whether the service said last that it has no such tracking.
+// absent reports whether the last response says that there is no such tracking.
 func absent(res query.Result) bool {
 	return len(res.Trackings) > 0 && res.Trackings[0].Phase == ledger.Absent
 }
 
-// failure is the error of what failed: nil if nothing did, the common one if all failed alike, else partial.
+// failure returns nil if no REF failed, the common error if all failed alike, else a partial failure.
 func (t *tally) failure() error {
 	switch {
 	case t.failed == 0:

@@ -21,7 +21,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
-// refOptions say which trackings a command is about: REFs, those of a file, or what filters leave of the store.
+// refOptions select the trackings of a command: by REFs, by a file, or by filters of the store.
 type refOptions struct {
 	Refs []string
 	By   string
@@ -68,13 +68,13 @@ func (o *refOptions) single() bool {
 }
 
 type targets struct {
-	all   iter.Seq2[*query.Target, error] // goes on after the end of the command's context
-	total int64                           // 0 if it is not known
+	all   iter.Seq2[*query.Target, error] // continues after the command's context has ended
+	total int64                           // 0 if unknown
 	close func()
 
 	refs      bool // the user typed them
-	trackings bool // total counts trackings, of which a REF may have several
-	// choose is that of [query.Scheduler].
+	trackings bool // total counts trackings, not REFs
+	// choose is for [query.Scheduler].
 	choose func(ctx context.Context, ts []*query.Target) error
 }
 
@@ -98,7 +98,7 @@ func (o *refOptions) targets(ctx context.Context, c *command.Call) (targets, err
 	return selected(ctx, c, db, f)
 }
 
-// selected are the targets that a filter leaves: a few in the order of creation and results, many in that of asking.
+// selected returns the targets that match a filter: a few in order of creation, many in the order of querying.
 func selected(ctx context.Context, c *command.Call, db *app.Store, f ledger.Filter) (targets, error) {
 	var few []*query.Target
 	known, total := map[tracking.Query]*query.Target{}, int64(0)
@@ -124,7 +124,7 @@ func selected(ctx context.Context, c *command.Call, db *app.Store, f ledger.Filt
 	return targets{all: command.Values(few), total: total, close: func() {}, trackings: true}, nil
 }
 
-// many are the targets that a filter leaves, of so many trackings, in the order in which they are to be asked about.
+// many returns the targets that match a filter, which have total trackings, in the order of querying.
 func many(ctx context.Context, db *app.Store, f ledger.Filter, total int64) targets {
 	f.Order = ledger.ByAsked
 	choose := func(ctx context.Context, ts []*query.Target) error {
@@ -161,7 +161,7 @@ func (o *refOptions) target(rec intake.Record) *query.Target {
 	return &query.Target{Ref: q.Ref(), Query: q}
 }
 
-// storedTarget asks about what the store knows: an order, of which one parcel is chosen, or a number.
+// storedTarget returns the target for a tracking of the store: one parcel of an order, or a number.
 func storedTarget(st ledger.TrackingStatus) *query.Target {
 	q, chosen := tracking.Query{ReferID: st.Item.ReferID}, []string{st.Item.Number}
 	if q.ReferID == "" {
@@ -170,10 +170,10 @@ func storedTarget(st ledger.TrackingStatus) *query.Target {
 	return &query.Target{Ref: q.Ref(), Query: q, Chosen: chosen}
 }
 
-// maxRemembered is by how many REFs a repeat is recognized. A later one is asked for twice.
+// maxRemembered is the number of REFs within which repeats are recognized. Later repeats are queried twice.
 const maxRemembered = 1 << 12
 
-// once yields the targets of all, without repeats, and numbers them. An error ends it.
+// once yields the targets of all without repeats, and numbers them. An error ends it.
 func once[T any](all iter.Seq2[T, error], target func(T) *query.Target) iter.Seq2[*query.Target, error] {
 	return func(yield func(*query.Target, error) bool) {
 		seen := make(map[tracking.Query]bool)
@@ -208,7 +208,7 @@ type filterOptions struct {
 	Problem                                          bool
 }
 
-// What --stuck without an age means, and which statuses --problem takes beside that.
+// The age of a bare --stuck, and the statuses that --problem adds to it.
 const (
 	stuckFlag       = "stuck"
 	problemFlag     = "problem"
@@ -216,13 +216,13 @@ const (
 	problemStatuses = "rejected,unknown," + view.ErrorWord
 )
 
-// flags adds the flags to a command whose help refers to that of list for them.
+// flags adds the flags to a command whose help refers to list for them.
 func (o *filterOptions) flags(cmd *cobra.Command) {
 	o.register(cmd.Flags())
 	command.SectionAsIn(cmd.Flags(), "waybill list", filterFlags()...)
 }
 
-// set returns the flags, each with the value of its option.
+// set returns a set of the flags, bound to the options.
 func (o *filterOptions) set() *pflag.FlagSet {
 	f := pflag.NewFlagSet("", pflag.ContinueOnError)
 	f.SortFlags = false
@@ -258,7 +258,7 @@ func filterFlags() (names []string) {
 
 func (o *filterOptions) used() bool { return len(o.words()) > 0 }
 
-// words give the flags as a command line has them.
+// words returns the flags that are set, as on a command line.
 func (o *filterOptions) words() (words []string) {
 	o.set().VisitAll(func(f *pflag.Flag) {
 		name := "--" + f.Name
@@ -281,7 +281,7 @@ func (o *filterOptions) String() string { return shell.Line(o.words()...) }
 
 const maxPatterns = 500
 
-// filter reads the flags. The store is nil if there is none yet.
+// filter returns the store, nil if there is none yet, and the filter of the flags.
 func (o *filterOptions) filter(ctx context.Context, c *command.Call) (*app.Store, ledger.Filter, error) {
 	if err := command.CheckNotEmpty(c.Cmd, filterFlags()...); err != nil {
 		return nil, ledger.Filter{}, err
@@ -341,9 +341,8 @@ func (o *filterOptions) readWhere(ctx context.Context, db *app.Store, f *ledger.
 	return nil
 }
 
-// readStatuses reads --status. A word may be a state of rows, a status of the service,
-// and what tables and summaries call either: it takes all of these. What is open is so by
-// its status, or by the state of a row of which nothing else is known.
+// readStatuses parses --status. A word may be a state of rows, a status of the service, or a name in tables and
+// summaries: it selects all of them. The word open selects by status, or by the state of rows without a status.
 func (o *filterOptions) readStatuses(f *ledger.Filter, names view.StatusFormatter) error {
 	f.NamedToo = func(word string, s ledger.Sighting) bool {
 		return strings.EqualFold(word, view.ErrorWord) && names.IsProblem(s) ||

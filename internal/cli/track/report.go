@@ -33,7 +33,7 @@ type reportJSON struct {
 	Rows      int    `json:"rows"` // of the table on the page
 }
 
-// NewReport returns the command that writes a page about trackings.
+// NewReport returns the command report.
 func NewReport(f *command.Factory) *cobra.Command {
 	var o reportOptions
 	cmd := &cobra.Command{
@@ -138,15 +138,15 @@ func (l *listing) writeReport(ctx context.Context, w io.Writer) (done reportJSON
 	return done, err
 }
 
-// csvWords are the command that writes all trackings as CSV.
+// csvWords returns the command that writes all trackings as CSV.
 func (l *listing) csvWords() []string {
 	return slices.Concat([]string{"list"}, l.words, []string{"-o", "csv", "--out", "trackings.csv"})
 }
 
 const chartDays = 31
 
-// countDays counts trackings for a page by the day on which their run began, in the
-// machine's zone: the last days that have any one by one, all before as one.
+// countDays counts trackings for a page by the day on which their run began, in local time: the last days with any
+// singly, all earlier days as one.
 func (r *reporter) countDays(p *report.Page) {
 	days := slices.SortedFunc(maps.Keys(r.sums.days), time.Time.Compare)
 	if len(days) > 0 && days[0].IsZero() {
@@ -176,7 +176,7 @@ func (r *reporter) countDays(p *report.Page) {
 type reporter struct {
 	*listing
 	now        time.Time
-	stuckSince time.Time // trackings that did not move since are stuck
+	stuckSince time.Time // trackings without a movement since then are stuck
 
 	sums  *sums
 	stuck int64
@@ -187,7 +187,7 @@ func newReporter(l *listing) *reporter {
 	return &reporter{listing: l, now: time.Now(), stuckSince: l.filter.StuckSince, sums: newSums(l.names)}
 }
 
-// read reads the trackings once, so that all numbers agree: sums as in stats, and as many rows as a page has.
+// read reads the trackings once, so that all numbers agree: the sums of stats, and the rows of the page.
 func (r *reporter) read(ctx context.Context) (err error) {
 	if r.stuckSince.IsZero() {
 		if r.stuckSince, err = command.ParseSince("--stuck", stuckAfter); err != nil {
@@ -251,7 +251,7 @@ func (r *reporter) page(ctx context.Context) *report.Page {
 	return p
 }
 
-// Lengths of texts in a report, in characters.
+// Maximum lengths of texts in a report, in characters.
 const (
 	maxFact    = 400
 	maxCommand = 2000
@@ -260,7 +260,7 @@ const (
 
 const maxStatusLines = 20
 
-// addLines adds lines to a table; those beyond a number are one, which rest names.
+// addLines adds up to most lines to a table, and sums further lines in one with the name rest.
 func addLines(t *report.Table, all []sumLine, most int, rest string, cells func(*portion) []string) {
 	others := &portion{}
 	for i, line := range all {
@@ -295,7 +295,7 @@ func (r *reporter) statuses() report.Table {
 	slices.SortFunc(problems, most)
 	cells := countAndShare(r.sums.all.Total())
 	addLines(&t, all, maxStatusLines, "", cells)
-	addLines(&t, problems, maxStatusLines, "other problems", cells) // no sum hides them
+	addLines(&t, problems, maxStatusLines, "other problems", cells) // no sum hides problems
 	slices.SortStableFunc(t.Lines, func(a, b report.Line) int { return cmp.Compare(b.Total(), a.Total()) })
 	return t
 }
@@ -350,7 +350,7 @@ func shorten(s string, most int) string {
 	return s
 }
 
-// Lengths of texts of a row in a report, in characters: beyond any carrier's identifiers, and rows stay bounded.
+// Maximum lengths of texts in a row of a report, in characters: longer than identifiers of any carrier.
 const (
 	maxIdentifier = 120
 	maxText       = 160
@@ -361,7 +361,7 @@ type reportRow struct {
 	stuck                                     bool
 	reference, number, carrier, event, latest string
 	own                                       ledger.Own
-	checkpoint, moved, updated                time.Time // moved is the checkpoint, else when it was sent
+	checkpoint, moved, updated                time.Time // moved is the checkpoint, else when the row was sent
 }
 
 func newReportRow(st ledger.TrackingStatus, s *statusClass) reportRow {
@@ -380,7 +380,7 @@ func newReportRow(st ledger.TrackingStatus, s *statusClass) reportRow {
 	return k
 }
 
-// The ranks of rows: the first stand first, and are kept where there is no room for all.
+// The ranks of rows. Rows of lower rank come first, and stay if there is no room for all.
 const (
 	rankProblem = iota
 	rankStuck
@@ -404,7 +404,7 @@ func (r *reportRow) size() int {
 	return 64 + len(r.reference) + len(r.number) + len(r.carrier) + len(r.event) + len(r.latest) + len(r.own)
 }
 
-// reportRows keeps rows in bounded memory: those for one page, the latest of each rank.
+// reportRows keeps the latest rows of each rank for one page, in bounded memory.
 type reportRows struct {
 	byRank      [ranks][]reportRow
 	rows, bytes int
@@ -429,8 +429,7 @@ func (s *reportRows) add(row reportRow) {
 
 const maxListed = 8
 
-// giveTo gives the rows to a page, in its order: the latest problems and the longest stuck
-// trackings first, then the trackings that were created last.
+// giveTo adds the rows to a page: latest problems, longest stuck trackings, then the trackings created last.
 func (s *reportRows) giveTo(p *report.Page, r *reporter) {
 	longest := func(a, b reportRow) int { return a.moved.Compare(b.moved) }
 	var stuck []reportRow
@@ -476,7 +475,7 @@ func (r *reporter) row(k *reportRow) report.Row {
 
 const zoneOffset = "-07:00"
 
-// time shows a time, with its offset if that is not the one of the page.
+// time formats a time, with its offset if that differs from the page's.
 func (r *reporter) time(t time.Time) string {
 	layout := "2006-01-02 15:04"
 	switch t = t.Local(); {

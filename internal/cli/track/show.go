@@ -1,4 +1,4 @@
-// Package track has the commands that show, await and list trackings.
+// Package track has the commands that show, wait for, list and count trackings.
 package track
 
 import (
@@ -24,7 +24,7 @@ type showOptions struct {
 	Timeline, Refresh bool
 }
 
-// NewShow returns the command that asks the service about trackings.
+// NewShow returns the command show.
 func NewShow(f *command.Factory) *cobra.Command {
 	var o showOptions
 	cmd := &cobra.Command{
@@ -78,7 +78,7 @@ func runShow(ctx context.Context, c *command.Call, o showOptions) error {
 		return err
 	}
 	a.restart, a.Whole = o.Refresh, true
-	name := "" // of what a file or filters select
+	name := "" // names the selection of a file or filters
 	if len(o.Refs) == 0 {
 		name = fmt.Sprintf("from=%q by=%s %s", o.From, o.By, o.filterOptions.String())
 	}
@@ -86,7 +86,7 @@ func runShow(ctx context.Context, c *command.Call, o showOptions) error {
 	if err != nil {
 		return err
 	}
-	next := c.Again([]string{"refresh"}) // which would begin anew
+	next := c.Again([]string{"refresh"}) // --refresh would start over
 	var failed error
 	switch {
 	case p.single && p.only != nil && p.only.Unfinished && stop != nil && !command.As[*command.SignalError](stop):
@@ -103,13 +103,13 @@ func runShow(ctx context.Context, c *command.Call, o showOptions) error {
 
 func runName(id int64) string { return strconv.FormatInt(id, 10) }
 
-// Stored is what is known of an order or a number, as `show` would print it if the
-// service had just answered what it answered last.
+// Stored is what the store knows about an order or a number, as `show` would print it if the service repeated its last
+// response.
 type Stored struct {
 	query.Result
-	Target *query.Target // knows the rows of the trackings
-	More   int           // trackings that were left out
-	Events []inbox.Event // of the numbers, the latest first, secrets masked
+	Target *query.Target // has the rows of the trackings
+	More   int           // trackings left out
+	Events []inbox.Event // about the numbers, latest first, secrets masked
 	Cut    bool          // there are more events
 }
 
@@ -118,8 +118,8 @@ const (
 	maxEvents    = 100
 )
 
-// ReadStored reads what the store has of a referId, of a number, or of one number of a referId if both are given. It
-// asks nobody. The error matches [tracking.ErrAbsent] if nothing is known.
+// ReadStored reads what the store has about a referId, a number, or one number of a referId if both are given. It does
+// not query the service. The error matches [tracking.ErrAbsent] if nothing is known.
 func ReadStored(ctx context.Context, c *command.Call, referID, number string) (*Stored, error) {
 	db, err := c.ExistingStore(ctx)
 	if err != nil || db == nil {
@@ -151,7 +151,7 @@ func ReadStored(ctx context.Context, c *command.Call, referID, number string) (*
 	}
 	switch {
 	case len(s.Trackings) > 0:
-	case len(s.Events) > 0: // none of them verified
+	case len(s.Events) > 0: // only unverified events
 		s.Trackings = []query.Tracking{{Tracking: tracking.Tracking{Number: number}, Phase: query.Undecided}}
 	default:
 		return nil, tracking.ErrAbsent

@@ -21,22 +21,22 @@ import (
 	"github.com/waybill-cli/waybill/internal/term"
 )
 
-// sums are trackings counted by what is known of them, for every total but those of results (see [view.Summary]).
+// sums counts trackings by status, carrier, age, day and run. [view.Summary] counts results instead.
 type sums struct {
 	names    view.StatusFormatter
 	summary  *view.Summary
 	classes  map[ledger.StatusCount]*statusClass
 	all      portion
-	statuses map[string]*portion    // by the names of the summary
+	statuses map[string]*portion    // by name in the summary
 	carriers map[string]*portion    // by folded code
-	ages     map[int]*portion       // by place in ageStarts, -1 for trackings that no run created
-	days     map[time.Time]*portion // by the day of that run, in the machine's zone; zero likewise
-	runs     map[int64]*portion     // 0 for those without one
+	ages     map[int]*portion       // by index in ageStarts; -1 for trackings without a run
+	days     map[time.Time]*portion // by local day of the run; zero for trackings without a run
+	runs     map[int64]*portion     // by run; 0 for trackings without a run
 }
 
 type statusClass struct {
 	class report.Class
-	name  string // of the summary, once all groups were added
+	name  string // in the summary, once all groups are added
 }
 
 type portion struct {
@@ -48,10 +48,10 @@ type portion struct {
 
 func (p *portion) delivered() int64 { return p.Split[report.Delivered] }
 
-// transit is how many trackings took how many days.
+// transit maps a number of days to the number of trackings that took so long.
 type transit map[int64]int64
 
-// ageStarts returns the days at which groups of ages begin. An age is the time since a tracking's run.
+// ageStarts returns the days at which age groups begin. A tracking's age is the time since its run.
 func ageStarts() []int64 { return []int64{0, 1, 3, 7, 14, 30, 90} }
 
 const day = 24 * time.Hour
@@ -106,14 +106,14 @@ func classOf(names view.StatusFormatter, c ledger.StatusCount) report.Class {
 	return report.NotReported
 }
 
-// ageOfGroup returns the place of an age in ageStarts, -1 without a run.
+// ageOfGroup returns the index of a group's age in ageStarts, or -1 without a run.
 func ageOfGroup(g ledger.Group, now time.Time) int {
 	if g.Created.IsZero() {
 		return -1
 	}
 	place, exact := slices.BinarySearch(ageStarts(), int64(max(now.Sub(g.Created), 0)/day))
 	if !exact {
-		place-- // it began before
+		place-- // the group began before
 	}
 	return place
 }
@@ -144,7 +144,7 @@ func (p *portion) add(g ledger.Group, class report.Class) {
 	}
 }
 
-// addAll adds another portion, but for its transit times.
+// addAll adds another portion without its transit times.
 func (p *portion) addAll(other *portion) {
 	for class, n := range other.Split {
 		p.Split[class] += n
@@ -166,7 +166,7 @@ func (t transit) mean() float64 {
 	return math.Round(100*float64(sum)/float64(t.trackings())) / 100
 }
 
-// within returns in how many days that share of the trackings arrived.
+// within returns the number of days within which that share of the trackings arrived.
 func (t transit) within(share float64) int64 {
 	left := int64(math.Ceil(share * float64(t.trackings())))
 	var days int64
@@ -178,7 +178,7 @@ func (t transit) within(share float64) int64 {
 	return days
 }
 
-// The objects of stats. Absent days are null.
+// The JSON objects of stats. Unknown days are null.
 type sumsJSON struct {
 	Summary     view.SummaryJSON `json:"summary"`
 	ByCarrier   []carrierJSON    `json:"byCarrier"`
@@ -266,7 +266,7 @@ func (s *sums) carriersByCount() []*portion {
 	})
 }
 
-// agesInOrder returns the ages, the youngest first and last what has none.
+// agesInOrder returns the ages, youngest first; -1 is last.
 func (s *sums) agesInOrder() []int {
 	return slices.SortedFunc(maps.Keys(s.ages), func(a, b int) int { return cmp.Compare(uint(a), uint(b)) })
 }
@@ -308,10 +308,10 @@ func (l *listing) printSums(ctx context.Context) (err error) {
 type section struct {
 	title     string
 	lines     []sumLine
-	delivered bool   // its lines say how many were delivered
-	transit   bool   // and how long these took
-	of        int64  // trackings that its shares are of
-	note      string // below its lines
+	delivered bool   // lines have the number of delivered trackings
+	transit   bool   // lines have transit times
+	of        int64  // number of trackings for shares
+	note      string // text below the lines
 }
 
 type sumLine struct {
@@ -320,7 +320,7 @@ type sumLine struct {
 	*portion
 }
 
-// Lines that a terminal shows of long sections.
+// Maximum numbers of lines of long sections on a terminal.
 const (
 	maxCarriers    = 12
 	maxRuns        = 10
@@ -407,7 +407,7 @@ func printFlat(out *command.Output, sections []section) error {
 	return command.PrintTable(out, sumColumns(), all...)
 }
 
-// NewStats returns the command that counts trackings.
+// NewStats returns the command stats.
 func NewStats(f *command.Factory) *cobra.Command {
 	var o filterOptions
 	cmd := &cobra.Command{

@@ -22,12 +22,12 @@ type stop struct {
 // Widths of a timeline on a terminal, in columns.
 const (
 	timelineGap = 2  // between columns
-	minEvent    = 16 // that an event keeps, however narrow the terminal is
-	minPlace    = 16 // likewise
+	minEvent    = 16 // minimum for an event on narrow terminals
+	minPlace    = 16 // minimum for a place
 )
 
-// drawTimeline prints a timeline, below each checkpoint what cannot be right in it. Where that is too wide UTC goes
-// first, then ZIP codes; then events and places go on in further lines.
+// drawTimeline prints a timeline with the anomalies below each checkpoint. If it is too wide, it drops UTC first, then
+// ZIP codes, and then wraps events and places.
 func drawTimeline(out *command.Output, entries []tracking.Entry) error {
 	stops := []stop{{when: "LOCAL TIME", utc: "UTC", event: "EVENT", place: "PLACE", short: "PLACE"}}
 	for _, e := range entries {
@@ -65,7 +65,7 @@ func drawTimeline(out *command.Output, entries []tracking.Entry) error {
 	return out.Out().Printf("%s", text)
 }
 
-// widthsOf returns the columns' widths, 0 for one that is not shown, and whether each event and place takes one line.
+// widthsOf returns the columns' widths, 0 for a dropped column, and whether all events and places fit on one line.
 func widthsOf(stops []stop, room int) (widths [4]int, whole bool) {
 	var when, utc, event, place, note int
 	for _, s := range stops {
@@ -157,7 +157,7 @@ func printLabel(out *command.Output, n view.StatusFormatter, t query.Tracking, n
 	)
 }
 
-// printParts prints the parts that are not empty, in one line, or in several on a narrow terminal.
+// printParts prints the non-empty parts in one line, or in several on a narrow terminal.
 func printParts(out *command.Output, separator string, parts ...part) error {
 	var line []any
 	width := 0

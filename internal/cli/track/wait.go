@@ -27,7 +27,7 @@ type waitOptions struct {
 	Refresh, Watch, Rows bool
 }
 
-// NewWait returns the command that waits for trackings.
+// NewWait returns the command wait.
 func NewWait(f *command.Factory) *cobra.Command {
 	var o waitOptions
 	cmd := &cobra.Command{
@@ -118,7 +118,7 @@ func runWait(ctx context.Context, c *command.Call, o waitOptions) error {
 	if o.Open && all.total > 0 {
 		c.IO.Note("%s open (not delivered, rejected or failed)", command.Plural(all.total, "tracking"))
 	}
-	var p *printer // nil where each change is printed as a line of JSON
+	var p *printer // nil if changes are printed as JSON Lines
 	show := func(query.TargetResult) error { return nil }
 	if !o.Watch || !c.Out.Machine() {
 		if p, err = newPrinter(c, w.printer()); err != nil {
@@ -142,7 +142,7 @@ func runWait(ctx context.Context, c *command.Call, o waitOptions) error {
 
 const shownNotDone = 20
 
-// printer chooses what is shown of several REFs: all where a file or a program takes them, else what is not done.
+// printer returns a printer that shows all REFs to files and programs, and only unfinished REFs to people.
 func (w *waiter) printer() printer {
 	p := printer{single: w.asked.single()}
 	if p.single || w.asked.Rows || w.call.Out.IsCSV() || w.call.Out.Machine() {
@@ -161,7 +161,7 @@ func (w *waiter) showsAtEnd(e query.TargetResult) bool {
 	return w.isBad(e.Target) || !w.run.tally.isDone(e)
 }
 
-// summaryJSON is the last line of --watch where it is no table.
+// summaryJSON is the last JSON line of --watch.
 type summaryJSON struct {
 	Type string `json:"type"` // summary
 	view.SummaryJSON
@@ -173,16 +173,16 @@ type summaryJSON struct {
 type waiter struct {
 	call   *command.Call
 	names  view.StatusFormatter
-	asked  waitOptions // none of a create that waits
+	asked  waitOptions // zero for a create that waits
 	cond   Condition
-	failOn *Condition // ends the waiting with a failure; nil for none
-	whole  bool       // shows what is known
+	failOn *Condition // ends the wait with a failure; nil for none
+	whole  bool       // shows results, not only counts
 	next   string     // command that continues
 
 	run   *queryRun
 	board *board
 	mu    sync.Mutex
-	bad   map[*query.Target]bool // meets failOn; of the last results
+	bad   map[*query.Target]bool // targets whose last result meets failOn
 }
 
 func (w *waiter) isBad(t *query.Target) bool {
@@ -191,8 +191,7 @@ func (w *waiter) isBad(t *query.Target) bool {
 	return w.bad[t]
 }
 
-// WaitForRun waits until the accepted rows of a run, of which there are so many, are
-// processed. The error says why they are not, and is that of a command that waits.
+// WaitForRun waits until the total accepted rows of a run are processed. It returns the command's error.
 func WaitForRun(ctx context.Context, c *command.Call, db *app.Store, run ledger.Run, total int64) error {
 	all := many(context.WithoutCancel(ctx), db, ledger.Filter{Run: run.ID, States: []ledger.State{ledger.Accepted}}, total)
 	next := c.CommandLine("wait", "--run", runName(run.ID))
@@ -200,28 +199,28 @@ func WaitForRun(ctx context.Context, c *command.Call, db *app.Store, run ledger.
 	return w.wait(ctx, all, func(query.TargetResult) error { return nil })
 }
 
-// What ends a wait before all targets are done.
+// Causes that end a wait before all targets are done.
 var (
 	errEnough = errors.New("one is enough")
 	errFailOn = errors.New("a tracking meets --fail-on")
 )
 
-// wait waits for all targets; show gets each. The error is that of the command.
+// wait waits for all targets and passes each result to show. It returns the error of the command.
 func (w *waiter) wait(ctx context.Context, all targets, show func(query.TargetResult) error) error {
-	failed := "" // which REF meets failOn
+	failed := "" // REF that meets failOn
 	a, err := newQueryRun(ctx, w.call, all, show)
 	if err != nil {
 		return err
 	}
 	w.run, a.tally.allowMissing, a.deciding = a, w.asked.AllowMissing, true
 	limit := cmp.Or(w.call.Config.Timeout, command.WaitTimeout)
-	if end, ok := ctx.Deadline(); ok { // of a create that waits
+	if end, ok := ctx.Deadline(); ok { // a create that waits has a deadline
 		limit = time.Until(end)
 	}
 	timed, cancel := context.WithTimeoutCause(ctx, limit, command.ErrTimeUp)
 	defer cancel()
 	defer w.begin(all.total, time.Now().Add(limit))()
-	defer context.AfterFunc(ctx, a.stop)() // after a signal, also while requests finish
+	defer context.AfterFunc(ctx, a.stop)() // on a signal, even while requests finish
 	hard, end := context.WithCancelCause(a.call.Hard(ctx))
 	defer end(nil)
 	defer context.AfterFunc(timed, func() {
@@ -274,7 +273,7 @@ func (w *waiter) begin(total int64, deadline time.Time) (stop func()) {
 	b := &board{names: w.names, summary: view.NewSummary(w.names), open: map[int64][]view.Line{}, holding: watched}
 	done := w.cond.done(w.names)
 	extra := func() ([]string, map[string]any) { return b.progress(done) }
-	if watched { // the page has the summary
+	if watched { // the page shows the summary
 		extra = nil
 	}
 	progress := command.NewWaitProgress(w.call.IO, "Waiting", done, total, deadline, extra)
@@ -282,7 +281,7 @@ func (w *waiter) begin(total int64, deadline time.Time) (stop func()) {
 	switch {
 	case watched:
 		page := w.call.IO.Page(func(out *term.Writer, height int) {
-			_ = b.draw(w.call.Out, out, progress.Line(out.Width()), height) // a buffer takes everything
+			_ = b.draw(w.call.Out, out, progress.Line(out.Width()), height) // writes to a buffer do not fail
 		})
 		w.run.stop = page.Stop
 		return page.Stop
@@ -292,7 +291,7 @@ func (w *waiter) begin(total int64, deadline time.Time) (stop func()) {
 	return progress.Stop
 }
 
-// nameUnit has progress count orders, once an order has several parcels.
+// nameUnit makes progress count orders once an order has several parcels.
 func (w *waiter) nameUnit() {
 	if !w.run.targets.trackings && w.board.hasParcels() {
 		w.run.progress.SetUnit("orders " + w.cond.done(w.names))
@@ -330,7 +329,7 @@ func (w *waiter) meets(ctx context.Context, all []query.TargetResult) error {
 			return err
 		}
 		w.mu.Lock()
-		if len(e.Result.Trackings) > 0 { // an earlier result may have met it
+		if len(e.Result.Trackings) > 0 { // replaces an earlier result
 			delete(w.bad, e.Target)
 		}
 		if bad {
@@ -368,7 +367,7 @@ func (w *waiter) stopError(cause error) error {
 		parts = append(parts, t.lastErr.Error())
 	}
 	if len(parts) == 0 {
-		return cause // before anything was asked about
+		return cause // nothing was queried yet
 	}
 	return fmt.Errorf("%w: %s", cause, strings.Join(parts, "; "))
 }
