@@ -60,8 +60,8 @@ func (d *DB) Erase(ctx context.Context, qs []tracking.Query, o ledger.EraseOptio
 	return e.done, e.err
 }
 
-// rememberErased writes the hashes of what queries name, and returns it. Others store nothing of a name after its
-// hash, and may before: it searches again until the hashes of all that it finds are there.
+// rememberErased writes the hashes of everything that qs name. Others may store a name until its hash is written, so
+// it searches again until all hashes of what it finds are there.
 func (d *DB) rememberErased(ctx context.Context, qs []tracking.Query) *erasure {
 	for {
 		e := d.findErasure(ctx, qs)
@@ -85,7 +85,7 @@ func (d *DB) findErasure(ctx context.Context, qs []tracking.Query) *erasure {
 	return e
 }
 
-// find adds what is kept of a query. It reports whether there is anything, or was.
+// find adds what the store has for a query. It reports whether it has, or once had, anything.
 func (e *erasure) find(ctx context.Context, q tracking.Query) bool {
 	folded := tracking.FoldNumber(q.Number)
 	rows, sightings := "rows x WHERE x.refer_id = $1", "sightings x WHERE x.refer_id = $1"
@@ -119,7 +119,7 @@ func (e *erasure) find(ctx context.Context, q tracking.Query) bool {
 	return true
 }
 
-// wasKnown reports whether events name a number, or a query was erased before.
+// wasKnown reports whether events contain the number, or the query was erased before.
 func (e *erasure) wasKnown(ctx context.Context, q tracking.Query) bool {
 	if q.ReferID == "" && value[bool](ctx, e, `SELECT EXISTS (SELECT 1 FROM events WHERE folded = $1)
 		OR EXISTS (SELECT 1 FROM sightings WHERE refer_id = '' AND folded = $2)`,
@@ -129,8 +129,7 @@ func (e *erasure) wasKnown(ctx context.Context, q tracking.Query) bool {
 	return e.erased(ctx, []tracking.Query{q})[0]
 }
 
-// leaveShared leaves out the names that other shipments have too: what is said of these
-// stays until the last one is erased.
+// leaveShared leaves out the names that other shipments share: their data stays until the last of these is erased.
 func (e *erasure) leaveShared(ctx context.Context) {
 	own := map[int64]bool{}
 	for _, s := range e.all {
@@ -214,7 +213,7 @@ func (t *tx) idleRow(ctx context.Context, s shipment) (state ledger.State, b bat
 	return state, b
 }
 
-// remember writes the hashes of what is erased. It returns how many were not there.
+// remember writes the hashes of the shipments and names. It returns how many were new.
 func (e *erasure) remember(ctx context.Context) (added int64) {
 	if len(e.all)+len(e.names.numbers)+len(e.refs) == 0 {
 		return 0

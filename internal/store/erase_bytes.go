@@ -41,7 +41,7 @@ func (e *erasure) run(ctx context.Context, do func(ctx context.Context, t *tx, d
 	e.done.Add(done)
 }
 
-// search calls found with the key of each line that names what is erased.
+// search calls found with the key of each row that contains a name.
 func (e *erasure) search(ctx context.Context, in searched) {
 	filled := strings.Join(in.columns, " <> '' OR ") + " <> ''"
 	columns := strings.Join(in.columns, ", ")
@@ -109,7 +109,7 @@ func countResponses(done *ledger.Erasure) *int64 { return &done.Responses }
 func countRefused(done *ledger.Erasure) *int64   { return &done.Refused }
 func countTexts(done *ledger.Erasure) *int64     { return &done.Texts }
 
-// eraseDeliveries empties deliveries that name what is erased, and removes refused ones.
+// eraseDeliveries empties deliveries that contain a name, and removes such refused deliveries.
 func (e *erasure) eraseDeliveries(ctx context.Context) {
 	for key := range e.keys {
 		for _, seq := range list(ctx, e, scanOne[int64], "SELECT DISTINCT delivery FROM events WHERE folded = $1", key) {
@@ -161,7 +161,7 @@ const eraseEvent = `UPDATE events SET event_key = NULL, sum = NULL, event_id = '
 
 const removeBatchAnswer = "UPDATE batches SET answer = NULL, cut = 0 WHERE id = $1 AND answer IS NOT NULL"
 
-// eraseAnswers removes the answers about erased referIds.
+// eraseAnswers removes the answers to queries for erased referIds.
 func (e *erasure) eraseAnswers(ctx context.Context) {
 	e.run(ctx, func(ctx context.Context, t *tx, done *ledger.Erasure) {
 		for ref := range e.refs {
@@ -170,7 +170,7 @@ func (e *erasure) eraseAnswers(ctx context.Context) {
 	})
 }
 
-// eraseTexts removes answers and texts that name what is erased.
+// eraseTexts removes answers and texts that contain a name.
 func (e *erasure) eraseTexts(ctx context.Context) {
 	for _, in := range []searched{
 		{"answers", "refer_id", []string{"raw"}, change(countResponses, "DELETE FROM answers WHERE refer_id = $1")},

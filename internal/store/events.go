@@ -175,7 +175,7 @@ func scanEventRow(s scanner) (r eventRow, err error) {
 	return r, err
 }
 
-// eventPage returns the next rows that match q, after last; the zero Event for the first page.
+// eventPage returns the next events that match q, after last; the zero Event for the first page.
 func (r *reader) eventPage(ctx context.Context, q inbox.Query, last inbox.Event, n int) []eventRow {
 	c := matching(q)
 	if q.After > 0 || !q.Newest {
@@ -211,7 +211,7 @@ type bodyReader struct {
 	body     storedBytes
 }
 
-// fill adds the bytes of an event, unless they were pruned. body is its delivery's if it was read already.
+// fill adds the bytes of an event, unless they were pruned. body is its delivery's body if already read, else nil.
 func (r *bodyReader) fill(ctx context.Context, e *inbox.Event, body storedBytes) {
 	if body != nil {
 		r.delivery, r.body = e.Delivery, body

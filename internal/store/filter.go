@@ -356,7 +356,7 @@ func (l *lister) listOf(sorted []int64) statusList {
 	}
 }
 
-// read reads what there is still of up to manyFound rows and sightings, in the order of ids.
+// read reads up to manyFound rows and sightings, in the order of ids, leaving out those that no longer exist.
 func (l *lister) read(ctx context.Context, ids []int64) []ledger.TrackingStatus {
 	found := make([]*ledger.TrackingStatus, len(ids))
 	columns := newStatusScanner()

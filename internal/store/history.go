@@ -18,7 +18,7 @@ const pageRows = 1000
 // inputCounts counts the distinct rows of a run's input by state: all, and those in batches of other runs.
 type inputCounts struct{ all, elsewhere ledger.Counts }
 
-// countRows adds up whole batches and corrects that by the rows with states of their own.
+// countRows adds up whole batches and corrects the sums for rows with a state of their own.
 func countRows(ctx context.Context, q querier, runs ...int64) map[int64]inputCounts {
 	counts := make(map[int64]inputCounts, len(runs))
 	inRuns, args := idList(runs), []any(nil)
@@ -201,7 +201,7 @@ func (r *reader) batches(ctx context.Context, run, after int64, n int) []ledger.
 	return page
 }
 
-// answer returns the service's answer to a batch, nil if there is none, and whether it was cut.
+// answer returns the service's answer to a batch, nil if none, and whether it was cut.
 func (r *reader) answer(ctx context.Context, batch int64) (raw []byte, cut bool) {
 	var packed []byte
 	r.row(ctx, []any{&packed, &cut}, "SELECT answer, cut FROM batches WHERE id = $1", batch)
@@ -285,7 +285,7 @@ func (d *DB) Rows(ctx context.Context, run int64) iter.Seq2[ledger.Row, error] {
 const reasonOf = `CASE WHEN r.state IS NOT NULL THEN COALESCE(r.reason, '')
 	WHEN b.state IN ('rejected', 'unknown') THEN b.reason ELSE '' END`
 
-// inputPage returns records by the numbers they took. A number without a record has a row with ID 0.
+// inputPage returns records by their numbers. A number without a record has a row with ID 0.
 func (r *reader) inputPage(ctx context.Context, run, from, to int64, files []string) []ledger.Row {
 	page := make([]ledger.Row, to-from+1)
 	const columns = ", r.id, r.refer_id, r.number, r.carrier, COALESCE(r.state, b.state), " + reasonOf + `,

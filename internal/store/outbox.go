@@ -144,9 +144,9 @@ type acceptedDelivery struct {
 	numbers  []string // folded, each once
 }
 
-// planStep reads what comes next and calls accepts: first with deliveries that became verified after the cursor had
-// passed them, unless they were sent unverified. Only when none of them is left it reads behind the cursor, so that
-// whatever is released later is known to have been passed unverified.
+// planStep reads the next deliveries and calls accepts. Deliveries that became verified after the cursor had passed
+// them come first, unless they were sent unverified. It reads beyond the cursor only when none of these is left, so
+// that a delivery released later is known to have been passed unverified.
 func (r *reader) planStep(ctx context.Context, sink int64, n int, accepts eventFilter) (s cursorStep) {
 	known := r.row(ctx, []any{&s.from.passed, &s.from.released, &s.to.released},
 		"SELECT passed, released, "+lastReleased+" FROM sinks WHERE id = $1", sink)

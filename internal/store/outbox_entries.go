@@ -149,8 +149,8 @@ func (t *tx) claimEntries(
 	return entries, next
 }
 
-// mayClaim reports whether an entry is due, or one is claimed, whose owner may be dead; and when the next one is due,
-// zero for never. It spares a sink that has nothing to do a transaction each time it asks.
+// mayClaim reports whether an entry is due, or is claimed by an owner that may be dead, and when the next one is due,
+// zero if never. It saves an idle sink a transaction per call.
 func (r *reader) mayClaim(ctx context.Context, sink int64, now time.Time) (some bool, next time.Time) {
 	var due, claimed int64
 	found := r.row(ctx, []any{&due, &claimed, (*storedTime)(&next)}, `SELECT

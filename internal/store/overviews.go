@@ -49,12 +49,12 @@ func inDeliveryRange(r inbox.DeliveryRange) (end string, args []any) {
 	return " FROM " + table + " WHERE seq >= $1 AND seq <= $2 ORDER BY seq DESC LIMIT $3", []any{r.From, r.To, r.Limit}
 }
 
-// sinkCursors returns all sinks, without what waits for them.
+// sinkCursors returns all sinks, without their counts and Oldest.
 func (r *reader) sinkCursors(ctx context.Context) []inbox.Sink {
 	return list(ctx, r, scanInto(sinkDest), "SELECT id, name, url, filter, passed, 0, 0, 0, 0 FROM sinks ORDER BY id")
 }
 
-// addOverviewEvents adds their events to the deliveries from..to, which are in descending order.
+// addOverviewEvents adds their events to all, which has the deliveries from..to in descending order.
 func (r *reader) addOverviewEvents(ctx context.Context, all []inbox.Overview, from, to int64) {
 	o := len(all) - 1
 	r.each(ctx, func(s scanner) error {
@@ -137,7 +137,7 @@ func (d *DB) ForwardingsOf(ctx context.Context, delivery int64) ([]inbox.Forward
 	})
 }
 
-// forwardings says of each delivery from..to what sinks did with it. waiting are its entries.
+// forwardings returns a function that returns what sinks did with a delivery from..to. waiting are their entries.
 func (r *reader) forwardings(
 	ctx context.Context, sinks []inbox.Sink, waiting []inbox.WaitingEntry, from, to int64,
 ) func(delivery int64) []inbox.Forwarding {

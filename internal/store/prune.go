@@ -71,7 +71,7 @@ const isQueuedOrUnread = `(EXISTS (
 // ofOld holds for deliveries that have bytes, arrived before $1, and have a number in ($3, $4].
 const ofOld = "body IS NOT NULL AND received < $1 AND seq > $3 AND seq <= $4"
 
-// countOld counts old deliveries with bytes in (after, last], by whether a sink waits for them.
+// countOld counts old deliveries with bytes in (after, last], separately for those that a sink waits for.
 func countOld(ctx context.Context, q querier, before, since, after, last int64) (p inbox.PruneResult) {
 	q.each(ctx, func(s scanner) error {
 		var waits bool
@@ -138,7 +138,8 @@ func (d *DB) PruneRuns(ctx context.Context, before time.Time) (ledger.PrunedRuns
 	return p, d.fail("lock", r.err)
 }
 
-// eachOldRun calls prune for each older run that no living process works on, and counts the pruned runs.
+// eachOldRun calls prune for each run created before that time that no living process works on, and counts the
+// results.
 func (r *reader) eachOldRun(ctx context.Context, before time.Time, prune func(int64) bool) (p ledger.PrunedRuns) {
 	runs := list(ctx, r, scanOwnedRun,
 		"SELECT id, owner FROM runs WHERE state = 'open' AND created < $1 ORDER BY id", millis(before))

@@ -50,7 +50,7 @@ func (d *DB) Claim(ctx context.Context, run int64, n, size int) ([]ledger.Batch,
 	return batches, nil
 }
 
-// readClaimed needs no transaction: no other process changes the rows of a claimed batch.
+// readClaimed reads the rows of a batch. No transaction is needed: no other process changes those of a claimed batch.
 func (r *reader) readClaimed(ctx context.Context, b batch, me string) ledger.Batch {
 	rows := list(ctx, r, scanInto(func(r *ledger.BatchRow) []any {
 		return []any{&r.ID, &r.Item.ReferID, &r.Item.Number, &r.Item.CarrierCode}

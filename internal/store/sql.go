@@ -54,13 +54,13 @@ func (e *firstError) require(found bool, missing error) {
 	}
 }
 
-// value returns the one column of a query for one row, and the zero value if there is none.
+// value returns the only column of a query for one row, the zero value if there is no row.
 func value[T any](ctx context.Context, q querier, query string, args ...any) (one T) {
 	q.row(ctx, []any{&one}, query, args...)
 	return one
 }
 
-// list runs a query and returns what read makes of each of its rows.
+// list runs a query and returns what read returns for its rows.
 func list[T any](ctx context.Context, q querier, read func(scanner) (T, error), query string, args ...any) (all []T) {
 	q.each(ctx, func(s scanner) error {
 		one, err := read(s)
@@ -70,8 +70,8 @@ func list[T any](ctx context.Context, q querier, read func(scanner) (T, error), 
 	return all
 }
 
-// inPages yields what read returns, page by page, up to limit, if that is positive: each page has what follows the
-// last one so far, the zero value at first, and up to size of it.
+// inPages yields what read returns, page by page, up to limit entries if limit is positive. read returns up to size
+// entries after last, the zero value at first.
 func inPages[T any](d *DB, limit, size int, read func(r *reader, last T, size int) []T) iter.Seq2[T, error] {
 	if limit > 0 {
 		size = min(limit, size)

@@ -48,8 +48,8 @@ func (c groupCounts) add(g ledger.Group, n int64) {
 	c[g] += n
 }
 
-// canUseCounters reports whether the lines of table tracking_counts, or a scan of
-// sightings, say how much the filter takes.
+// canUseCounters reports whether table tracking_counts, or a scan of sightings, is enough to count what the filter
+// matches.
 func (l *lister) canUseCounters(ctx context.Context) bool {
 	if l.states != nil || l.orStuck() || l.f.ReferIDs != nil || l.f.Own != nil {
 		return false
@@ -58,7 +58,7 @@ func (l *lister) canUseCounters(ctx context.Context) bool {
 		SELECT 1 FROM run_known_rows WHERE run_id = $1 AND row_id > 0)`, l.f.Run)
 }
 
-// sumByTime adds what such a filter takes, of runs that have any.
+// sumByTime adds the matches of a filter by time, from the runs that may have any.
 func (l *lister) sumByTime(ctx context.Context, groups groupCounts) {
 	for _, r := range l.runs {
 		if !l.mayTakeRows(r) {
@@ -72,7 +72,7 @@ func (l *lister) sumByTime(ctx context.Context, groups groupCounts) {
 	l.sumUnheld(ctx, groups, "s.id < 0")
 }
 
-// sumUnheld adds what the filter takes of the sightings without a row of which a condition holds.
+// sumUnheld adds the sightings without a row that match the filter and a condition.
 func (l *lister) sumUnheld(ctx context.Context, groups groupCounts, condition string) {
 	if !l.withoutRow() {
 		return
@@ -132,7 +132,7 @@ func (l *lister) group(run, status int64, carrier string, transitDays int64) led
 	return g
 }
 
-// sumByState takes rows that are not accepted, and of which nothing is known, out of those that are.
+// sumByState moves the rows that are not accepted, and of which nothing is known, out of the accepted ones.
 func (l *lister) sumByState(ctx context.Context, groups groupCounts) {
 	low, high := int64(math.MaxInt64), int64(0)
 	for _, r := range l.runs {
@@ -185,8 +185,8 @@ func (l *lister) moveToState(groups groupCounts) func(scanner) error {
 // spanGap is how many rows between two ranges are read rather than using two queries.
 const spanGap = 10_000
 
-// unacceptedSpans returns the ranges between two rows in which those of batches that are not
-// accepted are. Within numbers that it knows, the planner reads these rows alone.
+// unacceptedSpans returns the ranges within low..high that hold the rows of batches that are not accepted. Given such
+// bounds, the planner reads only these rows.
 func (l *lister) unacceptedSpans(ctx context.Context, low, high int64) (spans []rowRun) {
 	l.each(ctx, func(s scanner) error {
 		var next rowRun
@@ -307,7 +307,7 @@ type trackingCount struct {
 // countsOfRuns selects from table tracking_counts, without runs being staged.
 const countsOfRuns = " FROM tracking_counts WHERE run_id NOT IN (SELECT id FROM runs WHERE state = 'staged') "
 
-// readCounts reads the lines that the filter may take, whatever their run.
+// readCounts reads the counts that the filter may match, whatever their run.
 func (l *lister) readCounts(ctx context.Context) {
 	l.counted = map[int64]bool{}
 	var all, taken int64

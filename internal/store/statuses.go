@@ -101,8 +101,8 @@ func readAhead[T any](cancel func(), seq iter.Seq2[T, error]) iter.Seq2[T, error
 // is that of the lister.
 type statusList func(ctx context.Context, size int) (page []ledger.TrackingStatus, more bool)
 
-// statusLists returns the lists that together hold at least what the filter
-// takes. What is written while they are read moves nothing from one to another.
+// statusLists returns lists that together hold at least what the filter matches. Concurrent writes move nothing from
+// one list to another.
 func (d *DB) statusLists(ctx context.Context, f ledger.Filter) (*lister, []statusList) {
 	r := d.reader()
 	var unindexed int64
@@ -175,7 +175,7 @@ func (l *lister) readRuns(ctx context.Context) {
 		WHERE state <> 'staged' AND last_row >= first_row ORDER BY first_row`)
 }
 
-// readStatuses reads the statuses there are, and finds those that the filter takes.
+// readStatuses reads all statuses, and finds those that the filter matches.
 func (l *lister) readStatuses(ctx context.Context) {
 	l.known = map[int64]ledger.StatusCount{}
 	l.each(ctx, func(s scanner) error {
@@ -194,7 +194,7 @@ func (l *lister) readStatuses(ctx context.Context) {
 	}, "SELECT id, phase, status, status_label, status_track FROM statuses")
 }
 
-// bounds returns ids between which the rows of the list are.
+// bounds returns the range of ids that the rows of the list are in.
 func (l *lister) bounds(ctx context.Context) (low, high int64) {
 	low, high = math.MinInt64, math.MaxInt64
 	if l.ofRowsAlone() && !l.notChecked && l.states != nil {

@@ -45,7 +45,7 @@ func (t *tx) runInSavepoint(ctx context.Context, do work) (failed, lost error) {
 	return failed, t.err
 }
 
-// flush runs what was deferred.
+// flush executes the deferred statements.
 func (t *tx) flush(ctx context.Context) {
 	deferred := t.deferred
 	t.closing, t.deferred = false, nil

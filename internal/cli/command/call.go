@@ -121,7 +121,7 @@ type CobraAction = func(cmd *cobra.Command, args []string) error
 // Action is the work of a command whose command line was parsed.
 type Action func(ctx context.Context, c *Call, args []string) error
 
-// RunE makes a command's RunE: it loads the settings, closes what do opened, and lets the first error stand.
+// RunE returns a command's RunE: it loads the settings, runs do, and closes the session and the output.
 func (f *Factory) RunE(do Action) CobraAction { return f.RunWith(FlagsOf, do) }
 
 // WithArgs is RunE that stores the arguments in args before it runs do.
@@ -132,7 +132,7 @@ func (f *Factory) WithArgs(args *[]string, do func(ctx context.Context, c *Call)
 	})
 }
 
-// RunWith is RunE for a command that changes the flags that are settings.
+// RunWith is RunE for a command that adjusts the flags that override settings.
 func (f *Factory) RunWith(flags func(*cobra.Command) []config.Flag, do Action) CobraAction {
 	return func(cmd *cobra.Command, args []string) (err error) {
 		f.Started = true

@@ -35,7 +35,7 @@ func (c Column[T]) header() render.Column {
 	}
 }
 
-// YesNo is a column of yes and no, true and false in CSV.
+// YesNo returns a column that shows yes or no, and true or false in CSV.
 func YesNo[T any](name string, of func(T) bool) Column[T] {
 	words := map[bool]string{true: "yes", false: "no"}
 	return Column[T]{
@@ -108,7 +108,7 @@ func (c Column[T]) named(flag string) columnName {
 	return columnName{strings.ReplaceAll(strings.ToLower(c.Name), " ", "-"), c.header().CSVName(), flag}
 }
 
-// is takes the name of a member in JSON too: eventId for event-id.
+// is reports whether word names the column; the name of the JSON member does too, such as eventId for event-id.
 func (n columnName) is(word string) bool {
 	return strings.EqualFold(strings.ReplaceAll(n.key, "-", ""), strings.ReplaceAll(word, "-", "")) ||
 		strings.EqualFold(n.csv, word)

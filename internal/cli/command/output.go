@@ -155,7 +155,7 @@ func (o *Output) End(err error) error {
 	return errors.Join(err, o.file.Commit())
 }
 
-// Discard removes the file of --out unless it was put in its place.
+// Discard removes the file of --out unless it was committed.
 func (o *Output) Discard() { o.file.Discard() }
 
 // IsCSV reports whether the format is CSV or XLSX, which have the same tables.

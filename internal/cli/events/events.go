@@ -10,7 +10,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/replay"
 )
 
-// New returns the group of commands about events.
+// New returns the command group events.
 func New(f *command.Factory) *cobra.Command {
 	group := &cobra.Command{
 		Use:   "events",

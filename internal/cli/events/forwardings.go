@@ -325,7 +325,7 @@ func waitingEntries(ctx context.Context, db *app.Store, sinks []inbox.Sink, runn
 	}
 }
 
-// noteUnread notes what targets have not read yet, and reports whether there is any.
+// noteUnread prints how many deliveries targets have not read yet, and reports whether there are any.
 func noteUnread(c *command.Call, sinks []inbox.Sink, running []inbox.Listener) (found bool) {
 	for _, k := range sinks {
 		switch to, n := view.Sink(k), command.Plural(k.Unread, "delivery"); {

@@ -85,7 +85,7 @@ func newConfigPath(f *command.Factory) *cobra.Command {
 	return cmd
 }
 
-// runConfigPath works even when the files can't be read: it is how one finds them.
+// runConfigPath works even if the files can't be read, so that users find broken files.
 func runConfigPath(_ context.Context, c *command.Call, _ []string) error {
 	paths, err := config.Locate(c.Sources())
 	if err != nil {
@@ -191,7 +191,7 @@ func newSecret(ctx context.Context, io *term.IO, key string, values []string) (c
 	return askSecret(ctx, io, key+" (not shown):")
 }
 
-// changeConfig makes one change of the user file, and says where, and what is in force over it.
+// changeConfig makes one change in the user file, and prints where, and which other source overrides the value.
 func changeConfig(c *command.Call, a config.Change, profile string) error {
 	path, err := config.Set(c.Sources(), profile, a)
 	if err != nil {
@@ -216,7 +216,7 @@ func changeConfig(c *command.Call, a config.Change, profile string) error {
 	return nil
 }
 
-// openDraft opens the user file, and returns the profile that a key belongs to. The choice of it is at the top.
+// openDraft opens the user file and returns the profile of key. The key profile itself is at the top level.
 func openDraft(c *command.Call, key string) (*config.Draft, string, error) {
 	d, err := config.OpenDraft(c.Sources())
 	if err != nil || key == "profile" {
@@ -344,8 +344,8 @@ file are the profile default.`,
 	}
 }
 
-// checkProfile refuses the name of a profile that the configuration file does not
-// have. A file that can't be read is for the change to report.
+// checkProfile returns an error for a profile that the configuration file does not have. The change itself reports an
+// unreadable file.
 func checkProfile(c *command.Call, name string) error {
 	hint := "`waybill config profiles` shows the profiles, `waybill init --profile NAME` adds one"
 	if name == "" {

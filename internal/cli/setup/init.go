@@ -49,7 +49,7 @@ and the webhook secret too.`,
 	return cmd
 }
 
-// initFlags returns the flags that are settings, without a profile to be added: nothing of it can be loaded yet.
+// initFlags returns the flags that override settings, except a profile that does not exist yet and can't be loaded.
 func initFlags(f *command.Factory) func(*cobra.Command) []config.Flag {
 	return func(cmd *cobra.Command) []config.Flag {
 		flags := command.FlagsOf(cmd)
