@@ -49,7 +49,7 @@ type resolver struct {
 	err    error  // a [*ColumnError]
 }
 
-// newResolver returns a resolver with an error if the names of a header are values.
+// newResolver returns a resolver. It has an error if the header contains values instead of names.
 func newResolver(file string, line int, header []string) *resolver {
 	r := &resolver{file: file, line: line, header: header, mapped: make([]bool, len(header))}
 	if cell := isData(header); cell != "" {

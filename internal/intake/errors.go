@@ -241,7 +241,7 @@ func (e *ColumnError) free() (n int) {
 	return n
 }
 
-// fail keeps an error about fields that can't be placed; found are the columns that compete for one field.
+// fail keeps an error about fields without a column; found are the columns that compete for one field.
 func (r *resolver) fail(fields []string, reason string, found []int) {
 	if r.err != nil {
 		return

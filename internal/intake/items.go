@@ -96,7 +96,7 @@ func (it *items) next() (Record, error) {
 	return Record{}, it.err
 }
 
-// hasElement drops what precedes the next element of an array. At its end it drops that and returns false.
+// hasElement skips to the next element of an array. At the end of the array it skips that too and returns false.
 func (it *items) hasElement() bool {
 	if it.take(']') {
 		if it.state == inData {
@@ -117,7 +117,7 @@ func (it *items) hasElement() bool {
 	return it.err == nil
 }
 
-// unwrap drops the end of an object around an array of items.
+// unwrap skips the end of the object around an array of items.
 func (it *items) unwrap() {
 	if it.take('}') {
 		return

@@ -37,7 +37,7 @@ func (p position) after(text []byte) position {
 	}
 }
 
-// jsonText reads JSON value by value. It keeps its first error, errEnd at the end, and reads nothing after it.
+// jsonText reads JSON value by value. It keeps its first error, errEnd at the end of the text, and then reads no more.
 type jsonText struct {
 	file string
 	win  *window
@@ -52,7 +52,7 @@ func (t *jsonText) discard(n int) {
 	t.win.drop(n)
 }
 
-// fail keeps an error about the byte at, counted from the beginning of the window.
+// fail keeps an error about the byte at that offset in the window.
 func (t *jsonText) fail(at int, message, hint string) {
 	if t.err == nil {
 		p := t.pos.after(t.win.bytes()[:at])
@@ -60,7 +60,7 @@ func (t *jsonText) fail(at int, message, hint string) {
 	}
 }
 
-// peek drops white space and returns the next byte, which stays; 0 at the end of the text.
+// peek skips white space and returns the next byte without consuming it; 0 at the end of the text.
 func (t *jsonText) peek() byte {
 	for t.err == nil {
 		text := t.win.bytes()
@@ -81,7 +81,7 @@ func (t *jsonText) peek() byte {
 	return 0
 }
 
-// expect is peek where the text must go on.
+// expect is peek, but the end of the text is an error.
 func (t *jsonText) expect() byte {
 	c := t.peek()
 	if errors.Is(t.err, errEnd) {
@@ -91,7 +91,7 @@ func (t *jsonText) expect() byte {
 	return c
 }
 
-// take drops the next byte if it is c, where the text must go on.
+// take consumes the next byte if it is c. The end of the text is an error.
 func (t *jsonText) take(c byte) bool {
 	if t.expect() != c {
 		return false

@@ -62,7 +62,7 @@ func (p *poller[K, R]) retire(e *entry[K]) {
 // entries are in memory, the others in files that nobody else can open.
 type backlog[K any] struct {
 	first   []*entry[K]
-	read    *spool[K] // holds older entries than written; nil before it is needed, as written
+	read    *spool[K] // with older entries than written; both are nil until needed
 	written *spool[K]
 	held    int // entries in files
 }
@@ -112,7 +112,7 @@ func (b *backlog[K]) pop() (*entry[K], error) {
 	return e, b.read.dec.Decode(e)
 }
 
-// readWritten has what was written read next, in place of what was read to its end.
+// readWritten replaces the file that was read to its end by the one that was written.
 func (b *backlog[K]) readWritten() error {
 	if b.read != nil {
 		if err := b.read.file.Close(); err != nil {
@@ -130,7 +130,7 @@ func (b *backlog[K]) readWritten() error {
 func (b *backlog[K]) close() {
 	for _, s := range []*spool[K]{b.read, b.written} {
 		if s != nil {
-			_ = s.file.Close() // nobody reads it again
+			_ = s.file.Close() // not read again
 		}
 	}
 }

@@ -256,8 +256,8 @@ func (s *targetPoller) Ask(ctx context.Context, t *Target) (queryReply, error) {
 	return r, s.noteTrouble(r.err)
 }
 
-// noteTrouble returns an error that ends everything: no question was answered for as long as the patience lasts, or
-// the gate lets nobody enter before it ends.
+// noteTrouble returns an error that ends everything: no query was answered for as long as the patience lasts, or the
+// gate admits none before it ends.
 func (s *targetPoller) noteTrouble(err error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

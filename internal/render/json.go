@@ -199,7 +199,7 @@ func compile(expr string) (*query, error) {
 	return &query{expr: expr, code: code}, nil
 }
 
-// run writes each result of v in a line: a string as it is, else JSON.
+// run writes each result of v on a line: a string as it is, anything else as JSON.
 func (q *query) run(ctx context.Context, v any, s *sink) error {
 	results := q.code.RunWithContext(ctx, v)
 	for {

@@ -94,7 +94,7 @@ func (s *Server) Fault(name, op string, count int) error {
 	return nil
 }
 
-// addControls adds the paths that steer the sandbox. They need no key, are not counted, and meet no fault.
+// addControls adds the paths that control the sandbox. They need no key, are not counted, and have no faults.
 func (s *Server) addControls() {
 	s.mux.HandleFunc("GET /_sandbox/stats", func(w http.ResponseWriter, r *http.Request) {
 		answer(w, http.StatusOK, s.stats(r.URL.Query().Get("rows")))
@@ -108,7 +108,7 @@ func (s *Server) addControls() {
 		return nil
 	})
 	control(s, "reset", func(struct{}) error { s.Reset(); return nil })
-	type fault = struct { // without a name, which an error would show
+	type fault = struct { // unnamed: errors would show a name
 		Name, Operation string
 		Count           int
 		Probability     *float64
@@ -128,7 +128,7 @@ func (s *Server) addControls() {
 	control(s, "emit", s.Emit)
 }
 
-// control adds a path that takes a T as JSON; the zero one without a body.
+// control adds a path that accepts a T as JSON, or the zero T without a body.
 func control[T any](s *Server, name string, do func(T) error) {
 	s.mux.HandleFunc("POST /_sandbox/"+name, func(w http.ResponseWriter, r *http.Request) {
 		var asked T

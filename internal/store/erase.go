@@ -165,7 +165,7 @@ func (e *erasure) findNumbersAlone(ctx context.Context) {
 	}
 }
 
-// requireIdle fails if a living process is sending a row, or is about to.
+// requireIdle fails if a living process is sending a row or is about to.
 func (e *erasure) requireIdle(ctx context.Context) {
 	e.eachShipment(ctx, func(ctx context.Context, g *rebatcher, s shipment, _ *ledger.Erasure) {
 		g.t.idleRow(ctx, s)

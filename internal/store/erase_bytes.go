@@ -28,7 +28,7 @@ type searched struct {
 	found func(ctx context.Context, t *tx, key any, done *ledger.Erasure)
 }
 
-// run does work in a transaction unless something failed before, and counts what it removed once that is on disk.
+// run runs do in a transaction unless an earlier step failed, and adds up what it removed once that is on disk.
 func (e *erasure) run(ctx context.Context, do func(ctx context.Context, t *tx, done *ledger.Erasure)) {
 	if e.err != nil {
 		return

@@ -56,7 +56,7 @@ func (d *DB) CountRows(ctx context.Context, run int64) (ledger.Counts, error) {
 	})
 }
 
-// requireRun fails with [ledger.ErrNoRun] unless the run is there to be seen.
+// requireRun fails with [ledger.ErrNoRun] unless the run is open.
 func requireRun(ctx context.Context, q querier, run int64) {
 	var one int
 	openRun(ctx, q, run, "1", &one)
@@ -73,7 +73,7 @@ const runColumns = `SELECT r.id, r.created, r.files, r.mode, r.batch_size, r.new
 	r.known_pending, r.known_open, r.other_carrier, r.repeats, r.skipped, r.erased, r.requests, r.last_sent, r.filling <> 0
 	FROM runs r WHERE r.state = 'open' `
 
-// ownedRun is a run and a process that stages it, or sends some of it.
+// ownedRun is a run and a process that is staging it or sending its rows.
 type ownedRun struct {
 	id    int64
 	owner string
@@ -81,7 +81,7 @@ type ownedRun struct {
 
 var scanOwnedRun = scanInto(func(o *ownedRun) []any { return []any{&o.id, &o.owner} })
 
-// addCounts adds to all runs at once what other tables have, and whether living processes work on them.
+// addCounts adds the data of other tables to all runs at once, and whether living processes work on them.
 func (r *reader) addCounts(ctx context.Context, runs []ledger.RunSummary) {
 	var all, rejected []int64
 	at := map[int64]*ledger.RunSummary{}

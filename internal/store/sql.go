@@ -28,26 +28,26 @@ func scanInto[T any](dest func(*T) []any) func(scanner) (T, error) {
 	}
 }
 
-// querier runs queries, inside or outside of a transaction: a [tx] or a [reader]. Both keep their first error: from
-// then on they ask nothing and find nothing, so that who asks need not look at the error of each query.
+// querier runs queries, inside a transaction ([tx]) or outside ([reader]). Both keep their first error, and then run no
+// query and find nothing, so that callers need not check the error of each query.
 type querier interface {
-	// each runs a query and calls f for each of its rows, in one go: f may not use the querier, and must not wait for
-	// anybody.
+	// each runs a query and calls f for each of its rows without a break: f must not use the querier or wait for
+	// anything.
 	each(ctx context.Context, f func(scanner) error, query string, args ...any)
 
-	// row runs a query for one row and scans it into dest. It returns false if there is none.
+	// row runs a query for one row and scans it into dest. It returns false if there is no row.
 	row(ctx context.Context, dest []any, query string, args ...any) (found bool)
 
 	require(found bool, missing error)
 }
 
-// firstError is the first error of several steps, nil while there is none.
+// firstError is the first error of several steps, or nil.
 type firstError struct{ err error }
 
-// fail makes err, if there is one, the error of the steps, unless they have one.
+// fail keeps err unless there is an error already. A nil err does nothing.
 func (e *firstError) fail(err error) { e.err = cmp.Or(e.err, err) }
 
-// require fails with missing unless something was found.
+// require fails with missing unless found.
 func (e *firstError) require(found bool, missing error) {
 	if !found {
 		e.fail(missing)
@@ -127,7 +127,7 @@ func (d *DB) exec(ctx context.Context, query string, args ...any) (int64, error)
 	return runFor(ctx, d, func(ctx context.Context, t *tx) int64 { return t.exec(ctx, query, args...) })
 }
 
-// reader is a [querier] outside of transactions: each query sees a moment of its own.
+// reader is a [querier] outside of transactions: each query reads its own snapshot.
 type reader struct {
 	firstError
 	d *DB
@@ -135,7 +135,7 @@ type reader struct {
 
 func (d *DB) reader() *reader { return &reader{d: d} }
 
-// readFor returns what do reads, the zero value after an error.
+// readFor returns the result of do, or the zero value after an error.
 func readFor[T any](d *DB, do func(*reader) T) (T, error) {
 	var none T
 	r := d.reader()
@@ -155,7 +155,7 @@ func (r *reader) each(ctx context.Context, f func(scanner) error, query string, 
 	r.err = r.d.fail("read", EachRow(ctx, r.d.engine.Read, r.d.engine.Readers, scan, query, args...))
 }
 
-// EachRow is for engines what [reader.each] is here; read is [Engine.Read].
+// EachRow is [reader.each] for engines; read is [Engine.Read].
 func EachRow(
 	ctx context.Context, read func(context.Context, func() (bool, error)) error, from *sql.DB,
 	scan func(*sql.Rows) error, query string, args ...any,

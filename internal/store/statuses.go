@@ -97,8 +97,8 @@ func readAhead[T any](cancel func(), seq iter.Seq2[T, error]) iter.Seq2[T, error
 	}
 }
 
-// statusList reads the next page of a part of a list, about so long, and reports whether more may follow. Its error
-// is that of the lister.
+// statusList reads the next page of a part of a list, of about size entries, and reports whether more may follow. The
+// lister keeps its error.
 type statusList func(ctx context.Context, size int) (page []ledger.TrackingStatus, more bool)
 
 // statusLists returns lists that together hold at least what the filter matches. Concurrent writes move nothing from

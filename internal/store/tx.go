@@ -168,7 +168,7 @@ func (t *tx) row(ctx context.Context, dest []any, query string, args ...any) (fo
 	return found
 }
 
-// each is for [querier]. The query may read what was deferred.
+// each is for [querier]. It runs the deferred statements first.
 func (t *tx) each(ctx context.Context, f func(scanner) error, query string, args ...any) {
 	t.flush(ctx)
 	c := t.compile(ctx, query)

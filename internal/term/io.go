@@ -149,11 +149,11 @@ func (t *IO) Close() error {
 	return cmp.Or(t.Out.Release(), t.Err.Release())
 }
 
-// running is what a [Progress] and a [Page] have in common.
+// running is the common part of [Progress] and [Page].
 type running struct {
 	io   *IO
 	once sync.Once
-	end  func() // undoes the start; nil if nothing is shown
+	end  func() // ends the display; nil if nothing is shown
 }
 
 func (r *running) begin(end func()) {
@@ -163,7 +163,7 @@ func (r *running) begin(end func()) {
 	r.io.live = append(r.io.live, r)
 }
 
-// Stop ends it: nothing more is written, and nothing stays on the terminal. It may be called more than once.
+// Stop ends the display: nothing more is written, and nothing stays on the terminal. It may be called repeatedly.
 func (r *running) Stop() {
 	r.once.Do(func() {
 		if r.end == nil {
@@ -176,7 +176,7 @@ func (r *running) Stop() {
 	})
 }
 
-// stop stops the latest first: a page gives back the terminal before what it covers goes.
+// stop stops all displays, latest first: a page restores the terminal before the displays below it end.
 func (t *IO) stop() {
 	t.mu.Lock()
 	live := slices.Clone(t.live)

@@ -26,7 +26,7 @@ const (
 )
 
 // Page is the whole terminal of Out, drawn anew as things change. Other text waits: its last line is at the bottom.
-// Stop gives back the terminal as before, and writes what waited.
+// Stop restores the terminal and writes the text that waited.
 type Page struct {
 	running
 	draw       func(w *Writer, height int)

@@ -139,7 +139,7 @@ func (p *Progress) lines(write func(Report)) func() {
 	})
 }
 
-// every calls do at each tick until stop, which waits for the last call.
+// every calls do at each tick until stop is called. stop waits for the last call to end.
 func every(pause time.Duration, do func()) (stop func()) {
 	quit, done := make(chan struct{}), make(chan struct{})
 	go func() {

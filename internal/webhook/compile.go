@@ -23,7 +23,7 @@ type compiled struct {
 	newHash   func() hash.Hash
 }
 
-// compile returns a [*SchemeError] for the first setting that is wrong.
+// compile returns a [*SchemeError] for the first invalid setting.
 func compile(s Scheme) (*compiled, error) {
 	c := &compiled{scheme: s.WithDefaults()}
 	checks := []func() error{c.checkWords, c.checkTemplate, c.checkSignature, c.checkTimestamp, c.checkURL}

@@ -199,7 +199,7 @@ func (t *learner) check(s Scheme) (Candidate, bool) {
 	return c, len(c.Secrets) > 0 && c.prove(v.scheme, t.samples)
 }
 
-// stopped reports whether nothing more is to be tried. The caller of a search asks ctx for the error.
+// stopped reports whether the search should end. The caller of a search checks the error of ctx.
 func (t *learner) stopped() bool { return t.budget.exhausted() || t.ctx.Err() != nil }
 
 func (t *learner) schemes(r Request, secrets []Secret) []Scheme {
@@ -244,7 +244,7 @@ func (t *learner) schemesOf(r Request, l signatureCandidate, m signedInputs, kin
 	return all
 }
 
-// matching returns s with each of keys that signs d.
+// matching returns s once for each key that signs d.
 func (t *learner) matching(d *delivery, s Scheme, keys []derivedKey) []Scheme {
 	c, err := compile(s)
 	if err != nil {

@@ -177,12 +177,12 @@ func (r *Rows) Next() (*Row, error) {
 	return nil, cmp.Or(r.scan.err, io.EOF)
 }
 
-// readRow returns false after the last row, or an error.
+// readRow returns false after the last row or an error.
 func (r *Rows) readRow() bool {
 	for s := r.scan; s.next(); {
 		switch {
 		case s.token == endTag && s.depth == 1:
-			for s.next() { // the rest of the sheet, so that a damaged end is found
+			for s.next() { // reads the rest of the sheet, to detect a damaged end
 			}
 		case s.token == startTag && s.depth == 3 && s.name == "row":
 			r.beginRow()

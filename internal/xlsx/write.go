@@ -156,7 +156,7 @@ func (w *Writer) begin() {
 	w.held = nil
 }
 
-// flush writes what is buffered of the sheet at hand.
+// flush writes the buffer to the current sheet.
 func (w *Writer) flush() {
 	if w.err == nil {
 		_, w.err = w.part.Write(w.buf)
@@ -346,9 +346,9 @@ func (w *Writer) create(name string) (part io.Writer) {
 	return part
 }
 
-// put writes a part. Lines of its template are for readers.
+// put writes a part. Line breaks of its template are only for readers, and removed.
 func (w *Writer) put(name, template string, args ...any) {
-	text, _ := templates.ReadFile("parts/" + template) // it is embedded
+	text, _ := templates.ReadFile("parts/" + template) // embedded
 	if part := w.create(name); w.err == nil {
 		_, w.err = fmt.Fprintf(part, xmlHead+strings.ReplaceAll(string(text), "\n", ""), args...)
 	}

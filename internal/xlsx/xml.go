@@ -30,13 +30,13 @@ const (
 // or strict, have a name. It refuses a DOCTYPE, so there are no entities but the five of XML. It keeps its first error,
 // and reads nothing after it.
 type scanner struct {
-	part    string        // its name
+	part    string        // name of the part
 	err     error         // as partError returns it
 	r       io.ReadCloser // nil if the part can't be opened
 	in      *input
 	decoder *xml.Decoder
 
-	token   token      // what next found
+	token   token      // found by next
 	name    string     // of a tag, without prefix; empty in another name space than the root's
 	attrs   []xml.Attr // of a start tag
 	text    []byte     // valid until the next token
@@ -93,17 +93,17 @@ type syntaxError string
 
 func (e syntaxError) Error() string { return string(e) }
 
-// keep keeps an error, if it is the first.
+// keep keeps err if it is the first error.
 func (s *scanner) keep(err error) {
 	if err != nil && s.err == nil {
 		s.err = partError(s.part, err)
 	}
 }
 
-// fail keeps an error about what the part says.
+// fail keeps an error about the content of the part.
 func (s *scanner) fail(format string, args ...any) { s.keep(syntaxError(fmt.Sprintf(format, args...))) }
 
-// next finds the next tag or text. It returns false after the root's end, or an error.
+// next finds the next tag or text. It returns false after the end of the root, or an error.
 func (s *scanner) next() bool {
 	for s.err == nil {
 		s.in.size = 0
@@ -135,7 +135,7 @@ func (s *scanner) next() bool {
 	return false
 }
 
-// nextStart finds the next start tag, as next does.
+// nextStart is next for start tags.
 func (s *scanner) nextStart() bool {
 	for s.next() {
 		if s.token == startTag {
@@ -172,7 +172,7 @@ var plainWords = strings.NewReplacer("illegal character code", "a text contains 
 	"invalid character entity", "unknown reference", "unexpected EOF", "the part ends inside an element",
 	"invalid UTF-8", "a text is not valid UTF-8")
 
-// end takes why the decoder has no more tokens.
+// end handles the reason why the decoder has no more tokens.
 func (s *scanner) end(err error) {
 	wrong, isSyntax := errors.AsType[*xml.SyntaxError](err)
 	switch {

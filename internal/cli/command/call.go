@@ -185,7 +185,7 @@ func (f *Factory) RunAlways(do func(ctx context.Context, c *Call, args []string,
 	}
 }
 
-// RunBare is [Factory.RunE] for a command that loads no settings: it also runs where they can't be loaded.
+// RunBare is [Factory.RunE] for a command that loads no settings, and so runs even if they are broken.
 func (f *Factory) RunBare(do Action) CobraAction {
 	return func(cmd *cobra.Command, args []string) error {
 		f.Started = true

@@ -265,7 +265,7 @@ func header(l *line, name string) []string {
 	return names
 }
 
-// events are the latest events by their numbers, and those whose eventId begins as the word does.
+// events returns the latest events by number, and events whose eventId begins with the word.
 func events(l *line) []value {
 	about := func(e inbox.Event) string {
 		return fmt.Sprintf("%s %s %s", e.Kind, e.TrackingNumber, render.LocalMinute(e.ReceivedAt))

@@ -219,7 +219,7 @@ func (c *curlCommand) note(text string) {
 	}
 }
 
-// curlHeaders returns a message's headers and those that a target does not get, credentials masked.
+// curlHeaders returns the headers of a message and those withheld from the target, credentials masked.
 func curlHeaders(d found, m webhook.Request, t forward.Target, withhold func(webhook.Field) bool) []webhook.Field {
 	fields := m.Header
 	for _, f := range d.Header {

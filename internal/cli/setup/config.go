@@ -163,7 +163,7 @@ func runConfigSet(ctx context.Context, c *command.Call, args []string) error {
 		a.Value = values[0]
 	}
 	if key == "webhook.scheme" && a.Value != "" {
-		if current, err := config.Load(c.Sources()); err == nil { // else Set says what is wrong
+		if current, err := config.Load(c.Sources()); err == nil { // else Set reports the error
 			if _, err := app.Scheme(current, values[0]); err != nil {
 				return err
 			}

@@ -53,9 +53,9 @@ func (s *section) shorten() {
 type drawing struct {
 	out     *term.Writer
 	text    term.Styled // drawn so far
-	name    int         // columns of the names
-	transit bool        // the section has transit times, and there is room for them
-	blocks  bool        // of which bars are
+	name    int         // width of the names in columns
+	transit bool        // show transit times: the section has them, and there is room
+	blocks  bool        // draw bars with block characters
 }
 
 func (d *drawing) line(s term.Style, text string) { d.text += d.out.Style(s, text) + "\n" }

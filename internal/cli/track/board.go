@@ -146,7 +146,7 @@ func (b *board) draw(out *command.Output, w *term.Writer, progress string, heigh
 	for _, closed := range slices.Backward(b.closed) {
 		lines = append(lines, closed...)
 	}
-	room := max(height-5, 0) // without what stands above, the header, and the number of other rows
+	room := max(height-5, 0) // less the lines above, the header, and the number of further rows
 	lines = lines[:min(len(lines), room)]
 	for i := range lines {
 		if err := table.Add(&lines[i]); err != nil {
