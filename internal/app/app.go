@@ -98,7 +98,7 @@ func (a *App) Session(ctx context.Context, flags []config.Flag) (*Session, error
 	}, nil
 }
 
-// Bare returns a session without settings, for a command that runs where they can't be loaded.
+// Bare returns a session without settings, for a command that runs even if they are broken.
 func (a *App) Bare(flags []config.Flag) *Session {
 	return &Session{IO: a.IO, sources: a.Sources(flags)}
 }

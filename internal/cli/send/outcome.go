@@ -145,24 +145,21 @@ func NoteErased(c *command.Call, rows int64) {
 
 // CountColumns returns a column for each count of a result.
 func CountColumns() []command.Column[Result] {
-	count := func(name, csv string, of func(Result) int64) command.Column[Result] {
-		return command.Column[Result]{Name: name, CSV: csv, Count: of}
-	}
 	return []command.Column[Result]{
 		{Name: "RUN", ID: true, Cell: func(r Result) string { return r.Run }},
-		count("READ", "", func(r Result) int64 { return r.Read }),
-		count("NEW", "", func(r Result) int64 { return r.New }),
-		count("ALREADY", "", func(r Result) int64 { return r.Already }),
-		count("DUPLICATES", "", func(r Result) int64 { return r.Duplicates }),
-		count("INVALID", "", func(r Result) int64 { return r.Invalid }),
-		count("ACCEPTED", "", func(r Result) int64 { return r.Accepted }),
-		count("REJECTED", "", func(r Result) int64 { return r.Rejected }),
-		count("UNKNOWN", "", func(r Result) int64 { return r.Unknown }),
-		count("PENDING", "", func(r Result) int64 { return r.Pending }),
-		count("REQUESTS", "batches", func(r Result) int64 { return r.Batches }),
-		count("SENT", "", func(r Result) int64 { return r.Sent }),
-		count("SUPERSEDED", "", func(r Result) int64 { return r.Superseded }),
-		count("DISMISSED", "", func(r Result) int64 { return r.Dismissed }),
+		{Name: "READ", Count: func(r Result) int64 { return r.Read }},
+		{Name: "NEW", Count: func(r Result) int64 { return r.New }},
+		{Name: "ALREADY", Count: func(r Result) int64 { return r.Already }},
+		{Name: "DUPLICATES", Count: func(r Result) int64 { return r.Duplicates }},
+		{Name: "INVALID", Count: func(r Result) int64 { return r.Invalid }},
+		{Name: "ACCEPTED", Count: func(r Result) int64 { return r.Accepted }},
+		{Name: "REJECTED", Count: func(r Result) int64 { return r.Rejected }},
+		{Name: "UNKNOWN", Count: func(r Result) int64 { return r.Unknown }},
+		{Name: "PENDING", Count: func(r Result) int64 { return r.Pending }},
+		{Name: "REQUESTS", CSV: "batches", Count: func(r Result) int64 { return r.Batches }},
+		{Name: "SENT", Count: func(r Result) int64 { return r.Sent }},
+		{Name: "SUPERSEDED", Count: func(r Result) int64 { return r.Superseded }},
+		{Name: "DISMISSED", Count: func(r Result) int64 { return r.Dismissed }},
 	}
 }
 

@@ -53,20 +53,20 @@ writes the scheme to your configuration without enforcing it; promote enforces i
 const DeliveryHelp = `ID is the number of a delivery or of an event in it (12, 12.2), as listen and events
 list print it, refused:3 for a refused delivery, or an eventId or its beginning.`
 
-// given says which deliveries are judged, and by which scheme.
-type given struct {
+// selection holds the options that select deliveries and the scheme to verify them with.
+type selection struct {
 	IDs    []string
-	Body   string   // file with the body of one
-	Header []string // of that one
+	Body   string   // file with the body of a delivery
+	Header []string // headers of that delivery
 	From   string   // file with deliveries
-	Scheme string   // empty for the one in force
+	Scheme string   // empty for the scheme in force
 }
 
-func (g *given) flags(cmd *cobra.Command) {
+func (o *selection) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVar(&g.Body, "body", "", "read the body of a delivery from `FILE`, byte for byte (- for standard input)")
-	f.StringArrayVarP(&g.Header, "header", "H", nil, "header of that delivery, `'NAME: VALUE'`; may be repeated")
-	SchemeFlag(cmd, &g.Scheme)
+	f.StringVar(&o.Body, "body", "", "read the body of a delivery from `FILE`, byte for byte (- for standard input)")
+	f.StringArrayVarP(&o.Header, "header", "H", nil, "header of that delivery, `'NAME: VALUE'`; may be repeated")
+	SchemeFlag(cmd, &o.Scheme)
 	command.SettingFlags(cmd, "secret-from")
 }
 
@@ -89,9 +89,9 @@ func fromFlag(cmd *cobra.Command, path *string) {
 	cmd.Flags().StringVar(path, "from", "", "`FILE` with deliveries as JSON Lines (- for standard input)")
 }
 
-func (g *given) sample(ctx context.Context, s *app.Session) (webhook.Sample, error) {
+func (o *selection) sample(ctx context.Context, s *app.Session) (webhook.Sample, error) {
 	d := webhook.Sample{At: time.Now(), Request: webhook.Request{Method: "POST", Path: "/"}}
-	for _, h := range g.Header {
+	for _, h := range o.Header {
 		name, value, ok := strings.Cut(h, ":")
 		if !ok || strings.TrimSpace(name) == "" {
 			return d, command.Usagef("write it as 'Name: value'", "--header without a name and a colon")
@@ -99,7 +99,7 @@ func (g *given) sample(ctx context.Context, s *app.Session) (webhook.Sample, err
 		d.Header = append(d.Header, webhook.Field{Name: strings.TrimSpace(name), Value: strings.Trim(value, " \t")})
 	}
 	var err error
-	d.Body, err = ReadDeliveryFile(ctx, s, g.Body)
+	d.Body, err = ReadDeliveryFile(ctx, s, o.Body)
 	return d, err
 }
 

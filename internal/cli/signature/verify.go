@@ -57,7 +57,7 @@ func (j Verdict) words() string {
 }
 
 func newVerify(f *command.Factory) *cobra.Command {
-	var o given
+	var o selection
 	cmd := &cobra.Command{
 		Use:   "verify [ID...|--body FILE|--from FILE]",
 		Short: "Verify deliveries against a scheme",
@@ -78,7 +78,7 @@ received. The exit status is 0 if all verify, 9 if one does not, 2 if there are 
 	return cmd
 }
 
-func runVerify(ctx context.Context, c *command.Call, o given) error {
+func runVerify(ctx context.Context, c *command.Call, o selection) error {
 	if err := onlyOneOf(o.IDs, o.Body, o.From); err != nil {
 		return err
 	}
@@ -122,22 +122,22 @@ func runVerify(ctx context.Context, c *command.Call, o given) error {
 	return unverified(hint, next, "%d of %s did not verify", len(failed), command.Plural(len(all), "delivery"))
 }
 
-func (g *given) each(ctx context.Context, s *app.Session, judge func(string, webhook.Sample)) error {
+func (o *selection) each(ctx context.Context, s *app.Session, judge func(string, webhook.Sample)) error {
 	switch {
-	case g.Body != "":
-		d, err := g.sample(ctx, s)
+	case o.Body != "":
+		d, err := o.sample(ctx, s)
 		if err == nil {
 			judge("", d)
 		}
 		return err
-	case g.From != "":
-		return eachCapture(ctx, s, g.From, judge)
+	case o.From != "":
+		return eachCapture(ctx, s, o.From, judge)
 	}
 	in, err := s.Received(ctx)
 	if err != nil {
 		return err
 	}
-	return command.Each(replay.Whole(ctx, in, g.IDs...), func(d replay.Delivery) error {
+	return command.Each(replay.Whole(ctx, in, o.IDs...), func(d replay.Delivery) error {
 		judge(d.ID(), d.Sample())
 		return nil
 	})
@@ -181,7 +181,7 @@ type Explanation struct {
 }
 
 func newExplain(f *command.Factory) *cobra.Command {
-	var o given
+	var o selection
 	var shown view.HeaderOptions
 	cmd := &cobra.Command{
 		Use:   "explain [ID|--body FILE]",
@@ -202,7 +202,7 @@ not verify.
 	return cmd
 }
 
-func runExplain(ctx context.Context, c *command.Call, o given, shown view.HeaderOptions) error {
+func runExplain(ctx context.Context, c *command.Call, o selection, shown view.HeaderOptions) error {
 	if err := onlyOneOf(o.IDs, o.Body); err != nil {
 		return err
 	}
@@ -256,12 +256,12 @@ func Explain(
 	return j, nil
 }
 
-func (g *given) delivery(ctx context.Context, s *app.Session) (string, webhook.Sample, error) {
-	if g.Body != "" {
-		d, err := g.sample(ctx, s)
+func (o *selection) delivery(ctx context.Context, s *app.Session) (string, webhook.Sample, error) {
+	if o.Body != "" {
+		d, err := o.sample(ctx, s)
 		return "", d, err
 	}
-	if len(g.IDs) == 0 {
+	if len(o.IDs) == 0 {
 		d, err := newestUnverified(ctx, s)
 		return d.ID(), d.Sample(), err
 	}
@@ -269,7 +269,7 @@ func (g *given) delivery(ctx context.Context, s *app.Session) (string, webhook.S
 	if err != nil {
 		return "", webhook.Sample{}, err
 	}
-	d, err := replay.FindWhole(ctx, in, g.IDs[0])
+	d, err := replay.FindWhole(ctx, in, o.IDs[0])
 	return d.ID(), d.Sample(), err
 }
 
