@@ -20,8 +20,8 @@ type Candidate struct {
 	Strength Strength
 	Secrets  []int  // which secrets matched a sample, from 0, ascending
 	Matched  []bool // which samples match
-	// Obstacle says why the scheme verifies no delivery yet: the secret has
-	// other white space, or a proxy changes bodies. Empty if it verifies them.
+	// Obstacle says why the scheme does not verify deliveries yet: the secret has different white space, or a proxy
+	// changes bodies. Empty if it verifies them.
 	Obstacle string
 	// Stale says that every sample was outside the tolerance. Empty if one was inside, or none has a time.
 	Stale     string
@@ -52,7 +52,7 @@ func staleness(matching []Verdict, tolerance time.Duration) string {
 		span(nearest.Abs().Truncate(time.Second)), side, span(tolerance))
 }
 
-// prove is false if a part was empty in all samples, as nothing shows then that it is signed.
+// prove is false if a part was empty in all samples, because nothing then shows that it is signed.
 func (c *Candidate) prove(s *compiled, samples []Sample) bool {
 	var signed [][]Part // of each matching sample
 	for i, sample := range samples {
@@ -107,7 +107,7 @@ func (c Candidate) compare(o Candidate) int {
 		kind, _, _ := strings.Cut(s, ":")
 		return slices.Index([]string{"sig", "header", "query", "json", ""}, kind)
 	}
-	steps := func(k Key) int { // that make the secret a key
+	steps := func(k Key) int { // that turn the secret into a key
 		return count(k.Encoding != EncodingUTF8, k.StripPrefix != "", k.Normalize != NormalizeNone)
 	}
 	rewritten := func(c Candidate) int { return min(len(c.Obstacle), 1) }
@@ -115,7 +115,7 @@ func (c Candidate) compare(o Candidate) int {
 		cmp.Compare(count(o.Matched...), count(c.Matched...)),
 		cmp.Compare(rewritten(c), rewritten(o)),
 		cmp.Compare(c.proven.rank(), o.proven.rank()),
-		cmp.Compare(o.Strength.rank(), c.Strength.rank()), // of equal proofs, the scheme that claims less
+		cmp.Compare(o.Strength.rank(), c.Strength.rank()), // for equal proofs, the scheme that claims less
 		cmp.Compare(hash(c.Scheme), hash(o.Scheme)),
 		cmp.Compare(steps(c.Scheme.Key), steps(o.Scheme.Key)),
 		cmp.Compare(source(c.Scheme.Signature.From), source(o.Scheme.Signature.From)),
@@ -125,7 +125,7 @@ func (c Candidate) compare(o Candidate) int {
 	)
 }
 
-// akin counts words that names share with the signature's, as X-Acme-Time does with X-Acme-Signature.
+// akin counts the words that other names share with the signature's name, as X-Acme-Time does with X-Acme-Signature.
 func (s Scheme) akin() int {
 	words := func(name string) []string {
 		return strings.FieldsFunc(strings.ToLower(name),
@@ -139,8 +139,8 @@ func (s Scheme) akin() int {
 	return n
 }
 
-// RivalsOf says what candidates that fit as well as a scheme read in another place: the
-// deliveries do not tell which of them is the sender's. A scheme that is no candidate has none.
+// RivalsOf describes how candidates that fit as well as s read other places: the deliveries do not show which one
+// the sender uses. A scheme that is not a candidate has no rivals.
 func (r LearnResult) RivalsOf(s Scheme) []string {
 	s = s.WithDefaults()
 	i := slices.IndexFunc(r.Candidates, func(c Candidate) bool { return c.Scheme.elsewhere(s) == "" })
@@ -157,7 +157,7 @@ func (r LearnResult) RivalsOf(s Scheme) []string {
 	return all
 }
 
-// elsewhere says what s reads in another place than o; it is empty if both judge all deliveries alike.
+// elsewhere says which places s reads differently from o; it is empty if both judge all deliveries alike.
 func (s Scheme) elsewhere(o Scheme) string {
 	var all []string
 	for _, of := range []struct{ name, mine, other string }{
@@ -175,14 +175,14 @@ func (s Scheme) elsewhere(o Scheme) string {
 	return strings.Join(all, ", ")
 }
 
-// Limits of what a search reads of one delivery. They bound its cost for bodies built to be expensive.
+// Limits of what a search reads from one delivery. They bound its cost for bodies built to be expensive.
 const (
 	maxScalars    = 200 // values of a body
 	maxBodyDepth  = 5   // levels of a body
-	maxCandidates = 48  // values that may be signatures
-	maxTimestamps = 14  // values that may be the time of signing
-	maxValues     = 64  // values outside the body that may be signed beside it
-	maxBodyValues = 24  // values of the body that may be signed without the rest
+	maxCandidates = 48  // values tried as signatures
+	maxTimestamps = 14  // values tried as the time of signing
+	maxValues     = 64  // values outside the body tried as signed together with it
+	maxBodyValues = 24  // values of the body tried as signed without the rest
 	maxValueSize  = 256 // bytes of such a value
 )
 
@@ -202,7 +202,7 @@ func headerValues(r Request) []locatedValue {
 	return all
 }
 
-// queryValues leaves out repeated names. Values keep their percent escapes.
+// queryValues returns the query parameters of r whose names are not repeated. Values keep their percent escapes.
 func queryValues(r Request) []locatedValue {
 	var all []locatedValue
 	for pair := range strings.SplitSeq(r.RawQuery, "&") {
@@ -218,7 +218,7 @@ func queryValues(r Request) []locatedValue {
 	return all
 }
 
-// bodyValues reads the first element only of an array, as a delivery has one event or many.
+// bodyValues reads only the first element of an array, because a delivery may have one event or many.
 func bodyValues(body []byte) []locatedValue {
 	if !json.Valid(body) {
 		return nil
@@ -249,7 +249,7 @@ func bodyValues(body []byte) []locatedValue {
 	return all
 }
 
-// allValues has values of the query without their escapes.
+// allValues returns the values of headers, query and body. Query values are unescaped.
 func allValues(r Request) []locatedValue {
 	all := headerValues(r)
 	for _, v := range queryValues(r) {
@@ -266,15 +266,15 @@ type signatureCandidate struct {
 	timestamps []locatedValue // in kv and list: the other entries, at sig:K
 }
 
-// signatureCandidates returns the likeliest maxCandidates ways to read a value of r as a signature, but for schemes
-// that would contain one of secrets.
+// signatureCandidates returns the likeliest maxCandidates ways to read a value of r as a signature. It leaves out
+// those whose scheme would contain one of secrets.
 func signatureCandidates(r Request, secrets []Secret) []signatureCandidate {
 	all := allSignatureCandidates(r)
 	all = all[:min(len(all), maxCandidates)]
 	return slices.DeleteFunc(all, func(l signatureCandidate) bool { return l.holdsSecret(secrets) })
 }
 
-// allSignatureCandidates puts values with the name of a signature first.
+// allSignatureCandidates puts values whose name suggests a signature first.
 func allSignatureCandidates(r Request) []signatureCandidate {
 	var all []signatureCandidate
 	for _, v := range allValues(r) {
@@ -284,21 +284,21 @@ func allSignatureCandidates(r Request) []signatureCandidate {
 	return all
 }
 
-// holdsSecret reports whether text contains one of secrets, such as the API
-// key. Text of a scheme must not: schemes are shown.
+// holdsSecret reports whether text contains one of secrets, such as the API key. Schemes are displayed, so their
+// text must not.
 func holdsSecret(text string, secrets []Secret) bool {
 	return slices.ContainsFunc(secrets, func(s Secret) bool {
 		return len(s.Value) >= minToken && strings.Contains(text, string(s.Value))
 	})
 }
 
-// holdsSecret reports whether a scheme made of l would contain one of secrets.
+// holdsSecret reports whether a scheme built from l would contain one of secrets.
 func (l signatureCandidate) holdsSecret(secrets []Secret) bool {
 	return holdsSecret(l.signature.Prefix, secrets) || holdsSecret(l.signature.Tag, secrets) ||
 		slices.ContainsFunc(l.timestamps, func(f locatedValue) bool { return holdsSecret(f.from, secrets) })
 }
 
-// nameRank is 0 for a value whose name says that it is a signature, else 1.
+// nameRank is 0 for a value whose name suggests a signature, else 1.
 func (l signatureCandidate) nameRank() int {
 	name := strings.ToLower(l.signature.From)
 	for _, word := range []string{"sig", "hmac", "hash", "mac", "digest", "auth", "token", "verif"} {
@@ -365,7 +365,7 @@ func (v locatedValue) entryCandidates(s Signature) []signatureCandidate {
 	return all
 }
 
-// prefixes are the empty one, and each word that ends in a separator.
+// prefixes returns the empty prefix, and every prefix of s that ends in a separator.
 func prefixes(s string) []string {
 	all := []string{""}
 	for i := range min(len(s), 40) {
@@ -378,7 +378,7 @@ func prefixes(s string) []string {
 
 type hashForm struct{ encoding, algorithm string }
 
-// hashForms returns the encodings in which s is a hash. Which alphabet of base64 it is in may be open.
+// hashForms returns the encodings in which s is a hash. The alphabet of base64 may remain undecided.
 func hashForms(s string) []hashForm {
 	if len(s) < 22 || len(s) > 128 {
 		return nil

@@ -17,26 +17,26 @@ import (
 	"github.com/waybill-cli/waybill/internal/jsonscan"
 )
 
-// Capture is a delivery in a file. As JSON it is an object with receivedAt, method, path, query, headers, which is a
-// list of {name, value} or an object of texts or lists of texts, and body. Bytes that are no text stand in base64, in
-// bodyBase64, pathBase64, queryBase64 and a header's valueBase64.
+// Capture is a delivery in a file. As JSON it is an object with receivedAt, method, path, query, headers and body.
+// headers is a list of {name, value}, or an object of strings or lists of strings. Bytes that are not text are in
+// base64,
+// in bodyBase64, pathBase64, queryBase64 and a header's valueBase64.
 //
-// What is read again is byte for byte what was written, but for a path and a
-// method that are empty, which are / and POST.
+// Reading returns the written delivery byte for byte, except that an empty path becomes / and an empty method POST.
 type Capture struct {
 	Sample
 
-	From string // address of the sender, empty if not told
+	From string // address of the sender, empty if unknown
 
 	// Claims of the writer. Readers do not trust them.
-	ID       string // its name in the store it comes from
-	Delivery int64  // its number there
+	ID       string // its name in the store it was exported from
+	Delivery int64  // its number in that store
 	Verified string
 }
 
 type captureJSON struct {
 	ID          string          `json:"id,omitempty"`
-	Delivery    json.RawMessage `json:"delivery,omitempty"` // a number; a text in older exports
+	Delivery    json.RawMessage `json:"delivery,omitempty"` // a number; a string in older exports
 	ReceivedAt  time.Time       `json:"receivedAt,omitzero"`
 	From        string          `json:"from,omitempty"`
 	Verified    string          `json:"verified,omitempty"`
@@ -45,7 +45,7 @@ type captureJSON struct {
 	PathBase64  []byte          `json:"pathBase64,omitempty"`
 	Query       string          `json:"query,omitempty"`
 	QueryBase64 []byte          `json:"queryBase64,omitempty"`
-	Headers     json.RawMessage `json:"headers"` // a list of {name, value}, or valueBase64 for bytes that are no text
+	Headers     json.RawMessage `json:"headers"` // a list of {name, value}, or valueBase64 for bytes that are not text
 	Body        *string         `json:"body,omitempty"`
 	BodyBase64  []byte          `json:"bodyBase64,omitempty"`
 }
@@ -92,9 +92,9 @@ func (c Capture) MarshalJSON() ([]byte, error) {
 	return json.Marshal(j)
 }
 
-// textOrBytes returns s as text if JSON can hold it without being longer than its base64, else as bytes.
+// textOrBytes returns s as text if JSON can hold it without growing longer than base64, else as bytes.
 func textOrBytes(s string) (string, []byte) {
-	controls := 0 // each takes six characters
+	controls := 0 // each takes six characters in JSON
 	for i := range len(s) {
 		if s[i] < ' ' && s[i] != '\n' && s[i] != '\r' && s[i] != '\t' {
 			controls++
@@ -106,7 +106,7 @@ func textOrBytes(s string) (string, []byte) {
 	return s, nil
 }
 
-// UnmarshalJSON implements [json.Unmarshaler]. What can't stand for the bytes of a delivery is an error.
+// UnmarshalJSON implements [json.Unmarshaler]. It returns an error for input that can't represent a delivery's bytes.
 func (c *Capture) UnmarshalJSON(data []byte) error {
 	if !utf8.Valid(data) {
 		return errNotUTF8
@@ -141,7 +141,7 @@ func (c *Capture) UnmarshalJSON(data []byte) error {
 	return err
 }
 
-// decodeError returns an error of decoding without names of Go types.
+// decodeError returns a decoding error without names of Go types.
 func decodeError(err error) error {
 	wrong, ok := errors.AsType[*json.UnmarshalTypeError](err)
 	switch {
@@ -154,7 +154,7 @@ func decodeError(err error) error {
 	}
 }
 
-// ParseCaptures reads deliveries from JSON objects one after the other, or from an array of them.
+// ParseCaptures reads deliveries from consecutive JSON objects, or from an array of them.
 func ParseCaptures(data []byte) ([]Sample, error) {
 	data = bytes.TrimSpace(data)
 	var samples []Sample

@@ -35,19 +35,19 @@ func compile(s Scheme) (*compiled, error) {
 	return c, nil
 }
 
-// separatorsBetween can stand between entries, the likeliest first. None is a digit of an encoding.
+// separatorsBetween lists the possible separators between entries, likeliest first. None is a digit of an encoding.
 var separatorsBetween = []string{",", ";", " ", "&", "|"}
 
-// Setting is a setting of a scheme that is a text.
+// Setting is a setting of a scheme whose value is text.
 type Setting struct {
 	Name  string   // as in the configuration and in [SchemeError]
-	Words []string // what it may be; nil for any text
+	Words []string // the allowed values; nil for any text
 	Of    func(*Scheme) *string
 }
 
-// Choices returns the words as a list for people.
+// Choices returns the allowed values as a list for people.
 func (s Setting) Choices() string {
-	if slices.Contains(s.Words, " ") { // signs, which would not show without quotes
+	if slices.Contains(s.Words, " ") { // separators, which would not show without quotes
 		return fmt.Sprintf("%q", s.Words)
 	}
 	return strings.Join(s.Words, ", ")
@@ -85,7 +85,7 @@ var settings = []Setting{
 	{"public_url", nil, func(s *Scheme) *string { return &s.PublicURL }},
 }
 
-// Settings returns the settings of a scheme that are texts.
+// Settings returns the settings of a scheme whose values are text.
 func Settings() []Setting { return slices.Clone(settings) }
 
 func (c *compiled) checkWords() error {
@@ -216,7 +216,7 @@ func (c *compiled) checkURL() error {
 	return nil
 }
 
-// keyed reports whether making a signature takes the secret.
+// keyed reports whether making a signature requires the secret.
 func (c *compiled) keyed() bool {
 	return c.scheme.Kind != KindDigest || has(c.parts, partSecret)
 }
@@ -240,7 +240,7 @@ func (c *compiled) mac(parts []Part, key []byte) []byte {
 	return h.Sum(nil)
 }
 
-// Placeholders that stand alone; the others name a source.
+// Placeholders without a source; the others name one.
 const (
 	partBody      = "body"
 	partTimestamp = "timestamp"
@@ -254,11 +254,11 @@ const (
 const placeholders = "{body}, {timestamp}, {secret}, {method}, {url}, {path}, " +
 	"{header:NAME}, {query:NAME}, {json:/PATH} or {formsorted}"
 
-// part is text, or a placeholder. Parsed before any request is read, no text of a sender can become one.
+// part is text or a placeholder. It is parsed before any request is read, so a sender's text can't become one.
 type part struct {
-	name   string // of a placeholder: what stands between its braces; empty for text
+	name   string // of a placeholder: the text between its braces; empty for text
 	text   string
-	source source // that a placeholder names
+	source source // named by a placeholder
 }
 
 func parseTemplate(s string) ([]part, error) {
@@ -299,7 +299,7 @@ func has(parts []part, placeholder string) bool {
 	return slices.ContainsFunc(parts, func(p part) bool { return p.name == placeholder })
 }
 
-// readParts returns all parts of a delivery that are signed, and the first reason why one can't be used.
+// readParts returns all signed parts of a delivery, and the first reason why one can't be used.
 func (c *compiled) readParts(d *delivery, timestamp Found) (parts []Part, why Reason) {
 	parts = slices.Grow(parts, len(c.parts))
 	for _, p := range c.parts {
@@ -310,7 +310,7 @@ func (c *compiled) readParts(d *delivery, timestamp Found) (parts []Part, why Re
 	return parts, why
 }
 
-// pieceOf is nil for the secret: see compiled.mac.
+// pieceOf returns nil for the secret, which compiled.mac adds.
 func (c *compiled) pieceOf(p part, d *delivery, timestamp Found) ([]byte, Reason) {
 	switch p.name {
 	case "":
@@ -337,7 +337,7 @@ func (c *compiled) pieceOf(p part, d *delivery, timestamp Found) ([]byte, Reason
 		return nil, ReasonSignedPartMissing
 	}
 	if p.source.kind == sourceJSON && d.lacks(p.source.path) {
-		return nil, "" // senders that sign several fields sign none as empty
+		return nil, "" // senders that sign several fields omit absent ones
 	}
 	value, times := d.find(p.source)
 	if why := unlessOnce(times, ReasonSignedPartMissing); why != "" {
@@ -346,7 +346,7 @@ func (c *compiled) pieceOf(p part, d *delivery, timestamp Found) ([]byte, Reason
 	return value, ""
 }
 
-// sortedForm has each distinct field as name and value without escapes, sorted; false for no form.
+// sortedForm joins the distinct fields of a form as unescaped name and value, sorted; false if body is not a form.
 func sortedForm(body []byte) ([]byte, bool) {
 	form, err := url.ParseQuery(string(body))
 	if err != nil {

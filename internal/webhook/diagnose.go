@@ -9,18 +9,18 @@ import (
 	"time"
 )
 
-// Cause is why a delivery did not verify. All but the last are proven: it verifies once the cause is removed.
+// Cause is why a delivery did not verify. All but the last are proven: with the cause removed, the delivery verifies.
 type Cause string
 
 // The causes.
 const (
 	CauseNone         Cause = "none"          // it verifies
-	CauseTime         Cause = "time"          // right but for its time: a clock, a late delivery, or a replay
-	CauseOtherSecret  Cause = "other_secret"  // another secret that is known here, such as the API key
-	CauseKeyForm      Cause = "key_form"      // the right secret, made into a key in another way
+	CauseTime         Cause = "time"          // valid except for its time: a wrong clock, a late delivery, or a replay
+	CauseOtherSecret  Cause = "other_secret"  // another secret known here, such as the API key
+	CauseKeyForm      Cause = "key_form"      // the right secret, turned into a key in another way
 	CauseSecretSpace  Cause = "secret_space"  // white space or a line break around the secret
-	CauseBodyChanged  Cause = "body_changed"  // written anew on its way
-	CauseElsewhere    Cause = "elsewhere"     // the signature stands in another place or form
+	CauseBodyChanged  Cause = "body_changed"  // rewritten on its way
+	CauseElsewhere    Cause = "elsewhere"     // the signature is in another place or form
 	CauseOtherScheme  Cause = "other_scheme"  // signed in another way
 	CauseNotExplained Cause = "not_explained" // none of these: another secret, altered, or not the service's
 )
@@ -31,11 +31,11 @@ type Diagnosis struct {
 	Cause   Cause
 	Text    string  // in words, without any secret
 	Hint    string  // what to do about it
-	Scheme  *Scheme // of CauseElsewhere, CauseKeyForm and CauseOtherScheme: the one that it verifies in
+	Scheme  *Scheme // for CauseElsewhere, CauseKeyForm and CauseOtherScheme: the scheme in which it verifies
 }
 
-// Diagnose says why d does not verify in a scheme with secrets, judged at the time of its receipt. others are secrets
-// that the sender may have used instead, such as the API key. Errors are those of [NewVerifier] and ctx.
+// Diagnose says why d does not verify in a scheme with secrets, judged at the time of its receipt. others are
+// secrets that the sender may have used instead, such as the API key. It returns the errors of [NewVerifier] and ctx.
 func Diagnose(ctx context.Context, s Scheme, secrets, others []Secret, d Sample) (Diagnosis, error) {
 	v, err := NewVerifier(s, secrets)
 	if err != nil {
@@ -55,7 +55,7 @@ func Diagnose(ctx context.Context, s Scheme, secrets, others []Secret, d Sample)
 	}
 	for _, c := range lesson.Candidates {
 		if c.Strength == StrengthKeyless {
-			continue // proves nothing, this neither
+			continue // proves nothing
 		}
 		result.Cause, result.Scheme = CauseOtherScheme, &c.Scheme
 		result.Text = fmt.Sprintf("it has another signature: %s over %s, at %s", c.Scheme.Kind, c.Scheme.Signed,
@@ -113,7 +113,7 @@ func (x *diagnoser) time(d *Diagnosis) bool {
 	return d.found(CauseTime, text, "check this computer's clock; if it is right, the delivery was late or was replayed")
 }
 
-// FormatSkew returns how far two clocks are apart: from two days on in days, else to the second.
+// FormatSkew formats the difference between two clocks: in days from two days on, else to the second.
 func FormatSkew(d time.Duration) string {
 	const day = 24 * time.Hour
 	if d = d.Abs(); d >= 2*day {
@@ -122,7 +122,7 @@ func FormatSkew(d time.Duration) string {
 	return d.Round(time.Second).String()
 }
 
-// span is a duration without empty seconds.
+// span formats a duration without empty seconds.
 func span(d time.Duration) string {
 	if d%time.Minute == 0 && d != 0 {
 		return strings.TrimSuffix(d.String(), "0s")
@@ -199,7 +199,7 @@ func (s Signature) form() string {
 	return text
 }
 
-// otherEntries is for a value at the signature's source without an entry that has the tag.
+// otherEntries handles a value at the signature's source that has no entry with the tag.
 func (x *diagnoser) otherEntries(d *Diagnosis) bool {
 	from, _ := parseSource(x.scheme.Signature.From)
 	if _, times := (&delivery{Request: x.sample.Request}).find(from); times == 0 {

@@ -11,15 +11,15 @@ import (
 	"time"
 )
 
-// entries are the signatures in a value, and the timestamps beside them.
+// entries are the signatures in a value, and the timestamps next to them.
 type entries struct {
 	signatures []Entry
 	macs       [][]byte // of well-formed entries, decoded: each has the length of the hash
 	timestamps []string
 }
 
-// readSignatures splits and decodes the signature's value. It ignores entries with other tags and, beside a
-// well-formed entry, malformed ones: a sender that changes its keys lists both. why is empty if a signature is there.
+// readSignatures splits and decodes the signature's value. It ignores entries with other tags and, next to a
+// well-formed entry, malformed ones: a sender that rotates keys lists both. why is empty if a signature is found.
 func (c *compiled) readSignatures(d *delivery) (at Found, e entries, why Reason) {
 	at = d.found(c.signature, c.scheme.Signature.From)
 	why = unlessOnce(at.Times, ReasonSignatureMissing)
@@ -40,7 +40,7 @@ func (c *compiled) readSignatures(d *delivery) (at Found, e entries, why Reason)
 	return at, e, why
 }
 
-// separators are between entries, and within one; both are empty in a format with a single entry.
+// separators returns the separators between entries and within one; both are empty in a format with a single entry.
 func (s Signature) separators() (between, within string) {
 	switch s.Format {
 	case FormatList:
@@ -56,7 +56,7 @@ func (s Signature) separators() (between, within string) {
 func (c *compiled) split(s string) (e entries, ok bool) {
 	if c.signature.kind == sourceQuery {
 		var err error
-		if s, err = url.PathUnescape(s); err != nil { // a plus is a digit of base64 here, not a space
+		if s, err = url.PathUnescape(s); err != nil { // a plus is a base64 digit here, not a space
 			return e, false
 		}
 	}
@@ -90,7 +90,7 @@ func (e *entries) add(c *compiled, signature string) {
 	e.signatures = append(e.signatures, Entry{signature, ok})
 }
 
-// encodings are how keys and signatures are written, but for the text as it is.
+// encodings are the ways in which keys and signatures are written, except as plain text.
 var encodings = map[string]struct {
 	encode func([]byte) string
 	decode func(string) ([]byte, error)
@@ -101,7 +101,7 @@ var encodings = map[string]struct {
 	EncodingBase64Any: {base64.StdEncoding.EncodeToString, anyBase64},
 }
 
-// decode is false for what is not whole, without its prefix or badly encoded. A token becomes its digest.
+// decode is false for a signature that is cut, lacks its prefix or is badly encoded. A token becomes its digest.
 func (c *compiled) decode(s string) ([]byte, bool) {
 	sig := c.scheme.Signature
 	s, ok := strings.CutPrefix(s, sig.Prefix)
@@ -131,16 +131,16 @@ func urlBase64(s string) ([]byte, error) {
 	return strictBase64(base64.RawURLEncoding, s)
 }
 
-// tokenDigest returns a hash of a token. Hashes have one length, so comparing them reveals none.
+// tokenDigest returns a hash of a token. Hashes have one length, so comparing them does not reveal the token's.
 func tokenDigest(token []byte) []byte {
 	sum := sha256.Sum256(token)
 	return sum[:]
 }
 
-// maxSeconds is the last second that a timestamp may name: the end of the year 9999.
+// maxSeconds is the last second that a timestamp may have: the end of the year 9999.
 const maxSeconds = 253402300799
 
-// parseTime takes digits and nothing else for seconds and milliseconds.
+// parseTime accepts only digits for seconds and milliseconds.
 func parseTime(s, unit string) (time.Time, bool) {
 	switch unit {
 	case UnitRFC3339:
@@ -159,7 +159,7 @@ func parseTime(s, unit string) (time.Time, bool) {
 	return time.Unix(int64(n), 0), n <= maxSeconds
 }
 
-// parseRFC2822 knows zones by name that mean UTC: of others, package time would make up the offset.
+// parseRFC2822 accepts only zone names that mean UTC: for others, package time would invent the offset.
 func parseRFC2822(s string) (time.Time, bool) {
 	for _, layout := range []string{
 		"Mon, 2 Jan 2006 15:04:05 -0700",

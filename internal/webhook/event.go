@@ -14,8 +14,8 @@ import (
 	"github.com/waybill-cli/waybill/internal/jsonscan"
 )
 
-// Event is one element of a delivery. Fields that it did not hold are empty.
-// All text is valid UTF-8 without NUL; Raw has what was really sent.
+// Event is one element of a delivery. Fields that it lacks are empty. All text is valid UTF-8 without NUL; Raw has
+// the bytes as sent.
 //
 // Interface: Events.
 type Event struct {
@@ -23,8 +23,8 @@ type Event struct {
 	Offset int // bytes from the start of the body
 	Length int // bytes
 
-	ID             string // eventId; empty too if it is ambiguous or no text
-	Kind           string // event; any kind, known or not
+	ID             string // eventId; also empty if it is ambiguous or not text
+	Kind           string // event; any kind, known or unknown
 	Time           string // eventTime, as sent
 	TrackingNumber string
 	Status         string // JSON literal as sent: 1, or "x" with its quotes
@@ -33,12 +33,12 @@ type Event struct {
 	LatestEvent    string
 	RouterID       string
 
-	Data    json.RawMessage // the data member; nil if there is none or several that differ
+	Data    json.RawMessage // the data member; nil if it is absent, or given several times with different values
 	Raw     json.RawMessage // part of the body, not a copy
-	Anomaly string          // what is odd about it, empty if nothing
+	Anomaly string          // what is wrong with it, empty if nothing
 }
 
-// Key returns what an event is deduplicated by: [IDKey] of its eventId, or without one the SHA-256 of its bytes.
+// Key returns the key for deduplicating an event: [IDKey] of its eventId, or without one the SHA-256 of its bytes.
 func (e Event) Key() []byte {
 	if e.ID != "" {
 		return IDKey(e.ID)
@@ -47,8 +47,8 @@ func (e Event) Key() []byte {
 	return sum[:]
 }
 
-// IDKey returns the key of the events with that eventId: the 16 bytes of a
-// UUID, however its letters are cased, or 32 bytes made from any other text.
+// IDKey returns the key of the events with that eventId: the 16 bytes of a UUID in either case, or 32 bytes derived
+// from any other text.
 //
 // Interface: Events.
 func IDKey(id string) []byte {
@@ -59,7 +59,7 @@ func IDKey(id string) []byte {
 	return sum[:]
 }
 
-// IDKeyRange returns the least and greatest key of the UUIDs that begin with prefix, and false if none can.
+// IDKeyRange returns the least and greatest keys of the UUIDs that begin with prefix, and false if no UUID can.
 func IDKeyRange(prefix string) (least, greatest []byte, ok bool) {
 	const low, high = "00000000-0000-0000-0000-000000000000", "ffffffff-ffff-ffff-ffff-ffffffffffff"
 	if len(prefix) > len(low) {
@@ -81,11 +81,11 @@ func uuid(s string) ([]byte, bool) {
 type member struct {
 	name    string
 	raw     []byte   // its first value; nil if there is none
-	torn    bool     // it has another value too
-	members []member // that are wanted of it if it is an object
+	torn    bool     // it also has a different value
+	members []member // wanted members, if it is an object
 }
 
-// readMembers reads each byte once. It returns the offset behind the object at i, and its depth.
+// readMembers reads each byte once. It returns the offset after the object at i, and its depth.
 func readMembers(b []byte, i int, wanted []member) (end, depth int) {
 	end = jsonscan.Each(b, i, func(name []byte, _, at int) int {
 		var m *member
@@ -127,7 +127,7 @@ type fieldReader struct {
 
 func (r *fieldReader) note(words string) { r.anomalies = append(r.anomalies, words) }
 
-// noteTorn makes members absent that have two different values: either could be the right one.
+// noteTorn drops members that have two different values, because either could be the right one.
 func (r *fieldReader) noteTorn(members []member) {
 	for i := range members {
 		if m := &members[i]; m.torn {
@@ -153,7 +153,7 @@ func (r *fieldReader) text(name string, raw []byte) string {
 	return s
 }
 
-// id returns the eventId, empty if it has an anomaly: two events could get the same one.
+// id returns the eventId. It is empty if the eventId has an anomaly, because two events could then get the same one.
 func (r *fieldReader) id(raw []byte) string {
 	s := r.text("eventId", raw)
 	if slices.ContainsFunc(r.anomalies, func(words string) bool { return strings.HasPrefix(words, "eventId ") }) {
@@ -177,7 +177,7 @@ func (r *fieldReader) literal(name string, raw []byte) string {
 }
 
 // DecodeEvent reads one event from the bytes of its object, such as the Raw of an earlier one. Its Index and Offset
-// are 0. It never fails: for what is not an object it returns an Event with Raw and Anomaly alone.
+// are 0. It never fails: for anything but an object it returns an Event with only Length, Raw and Anomaly.
 //
 // Interface: Webhook delivery data object (`data` inside each delivered event).
 func DecodeEvent(raw []byte) Event {
@@ -191,7 +191,7 @@ func DecodeEvent(raw []byte) Event {
 	return e
 }
 
-// decodeEvent reads the object that begins at i in valid JSON. It returns its depth too.
+// decodeEvent reads the object that begins at i in valid JSON. It also returns its depth.
 func decodeEvent(b []byte, i int) (e Event, depth int) {
 	detail := [...]member{{name: "trackingNumber"}}
 	summary := [...]member{{name: "trackingNumber"}, {name: "status"}, {name: "statusLabel"}, {name: "latestEvent"}}
@@ -241,8 +241,8 @@ func first(values ...[]byte) []byte {
 	return nil
 }
 
-// MaxDepth is how many levels an event may have; the documented one has four. Deeper
-// ones are kept unread, as anomalies, so that no later reader can overflow its stack.
+// MaxDepth is how many levels an event may have; the documented event has four. Deeper
+// events are kept unread, as anomalies, so that no later reader can overflow its stack.
 const MaxDepth = 200
 
 const notObject = "not an object"
@@ -250,7 +250,7 @@ const notObject = "not an object"
 // Batch is the content of a body. Every element is in Events or in Fragments.
 type Batch struct {
 	Events    []Event    // in order
-	Fragments []Fragment // in order; what is not an event
+	Fragments []Fragment // in order; the parts that are not events
 	Single    bool       // the body was one object instead of an array
 	Anomaly   string     // what is wrong with the whole body, empty if nothing; the body is then the only Fragment
 }
@@ -263,18 +263,18 @@ type Fragment struct {
 	Anomaly string // what is wrong with it
 }
 
-// Decode splits a body into its events. It never fails and loses nothing: what it can't read is in Fragments with its
-// offset: the whole body if that is not JSON (a byte order mark before it is skipped), or has more than 10,000
-// elements and one for every 128 bytes. Events share the bytes of body, which must not change while they are in use.
+// Decode splits a body into its events. It never fails and loses nothing: Fragments has the unreadable parts with
+// their offsets. That is the whole body if it is not JSON (a leading byte order mark is skipped), or has more than
+// 10,000 elements plus one per 128 bytes. Events share the bytes of body, which must not change during their use.
 //
 // Interface: Events.
 // Assumed: a body of one object instead of an array is one event.
 func Decode(body []byte) Batch { return decode(body, 10_000) }
 
-// DecodeUnverified is [Decode] for a body of anybody: of 100 elements, not 10,000, and one for every 128 bytes.
+// DecodeUnverified is [Decode] for an unauthenticated body: up to 100 elements, not 10,000, plus one per 128 bytes.
 func DecodeUnverified(body []byte) Batch { return decode(body, 100) }
 
-// decode has a limit: without it a few megabytes of empty elements would become gigabytes of rows.
+// decode limits the elements: a few megabytes of empty ones would otherwise become gigabytes of rows.
 func decode(body []byte, most int) Batch {
 	most += len(body) / 128
 	if len(body) == 0 {
@@ -315,7 +315,7 @@ func unreadable(body []byte, why string) Batch {
 	return Batch{Anomaly: why, Fragments: []Fragment{{Length: len(body), Anomaly: why}}}
 }
 
-// add adds the value at i as an event or a fragment, and returns the offset behind it.
+// add adds the value at i as an event or a fragment, and returns the offset after it.
 func (b *Batch) add(body []byte, i, index int) (end int) {
 	if body[i] != '{' {
 		end, _ := jsonscan.SkipValue(body, i)

@@ -18,21 +18,21 @@ const MinLearnBodies = 3
 
 // Bounds of a search.
 const (
-	learnSeeds  = 20      // deliveries that schemes are searched in
-	learnWhole  = 3       // of these on the whole budget; the others share half of one
-	learnTrials = 500_000 // ways of signing that are tried
-	learnBytes  = 1 << 30 // that are hashed on the way
-	minToken    = 8       // bytes of a secret that is looked for in clear
+	learnSeeds  = 20      // deliveries in which schemes are searched
+	learnWhole  = 3       // seeds that use the whole budget; the others share half of one
+	learnTrials = 500_000 // ways of signing to try
+	learnBytes  = 1 << 30 // bytes to hash
+	minToken    = 8       // bytes that a secret must have to be searched in clear
 )
 
-// ErrControl says that a search found a scheme for a made-up secret. Its other results are not credible.
+// ErrControl reports that a search found a scheme for a made-up secret. Its other results are not credible.
 var ErrControl = errors.New("the search found a scheme for a secret that was made up")
 
 // Sample is a delivery to learn from.
 type Sample struct {
 	Request
 
-	At time.Time // when it was received; zero if that is not known
+	At time.Time // when it was received; zero if unknown
 }
 
 // LearnResult is the result of [Learn].
@@ -40,17 +40,17 @@ type LearnResult struct {
 	Candidates []Candidate // schemes that every sample matches, best first
 	Partial    []Candidate // schemes that some samples match, best first; empty if a candidate with a secret was found
 	Bodies     int         // how many different bodies the samples have
-	Untried    []string    // sources in the first delivery beyond the limits of a search
+	Untried    []string    // sources in the first delivery beyond the limits of the search
 	Incomplete bool        // the search ended before everything was tried: bodies or headers are too large
 }
 
-// Learn finds the schemes in which samples were signed with one of secrets: in every header, parameter and value of
-// the body that has the form of a signature, under every form of key and some hundred templates. A scheme is found
-// only if it matches; so for samples that are not signed, or with another secret, or were altered, there are no
-// candidates. Times are not judged. The error is [ErrControl], or that of ctx.
+// Learn finds the schemes in which samples were signed with one of secrets. It tries every header, parameter and body
+// value that looks like a signature, with every form of key and some hundred templates. A scheme is found only if it
+// matches; so samples that are unsigned, altered, or signed with another secret give no candidates. Times are not
+// judged. The error is [ErrControl], or that of ctx.
 //
-// Schemes over several values of the body, and over sorted forms, are not
-// looked for. It costs well under a second for bodies of a few kB, and some seconds at most.
+// Learn does not try schemes over several body values or over sorted forms. It takes well under a second for bodies
+// of a few kB, and some seconds at most.
 func Learn(ctx context.Context, samples []Sample, secrets []Secret, publicURL string) (LearnResult, error) {
 	t := learner{ctx: ctx, samples: samples, url: publicURL, secrets: secrets, budget: &budget{learnTrials, learnBytes}}
 	bodies := map[string]bool{}
@@ -120,7 +120,7 @@ type learner struct {
 	budget     *budget
 }
 
-// seeds returns the samples to search in, those with the smallest bodies.
+// seeds returns the samples to search in: those with the smallest bodies.
 func (t *learner) seeds() []Sample {
 	seeds := slices.Clone(t.samples)
 	slices.SortStableFunc(seeds, func(a, b Sample) int { return cmp.Compare(len(a.Body), len(b.Body)) })
@@ -150,7 +150,7 @@ func (t *learner) search(r Request) ([]Candidate, error) {
 	return all, nil
 }
 
-// resolveEncoding takes the alphabet of base64 that all samples fit, where the first one fits both.
+// resolveEncoding picks the base64 alphabet that fits all samples, if the first sample fits both.
 func (t *learner) resolveEncoding(s Scheme) (Candidate, bool) {
 	either, ok := t.check(s)
 	if !ok || s.Signature.Encoding != EncodingBase64Any {
@@ -250,7 +250,7 @@ func (t *learner) matching(d *delivery, s Scheme, keys []derivedKey) []Scheme {
 	if err != nil {
 		return nil
 	}
-	t.budget.spend(4 * len(d.Body) * strings.Count(s.Signed+s.Timestamp.From+s.Signature.From, "json:")) // to look there
+	t.budget.spend(4 * len(d.Body) * strings.Count(s.Signed+s.Timestamp.From+s.Signature.From, "json:")) // lookup cost
 	macs, _, parts, why := c.readSigned(d)
 	if why != "" {
 		return nil
@@ -298,7 +298,7 @@ func keysOf(secrets []Secret) []derivedKey {
 	return all
 }
 
-// tokens returns the schemes in which r carries one of secrets in clear.
+// tokens returns the schemes in which r carries one of secrets in clear text.
 func tokens(r Request, secrets []Secret) []Scheme {
 	var all []Scheme
 	for _, v := range allValues(r) {
@@ -317,7 +317,7 @@ func tokens(r Request, secrets []Secret) []Scheme {
 	return all
 }
 
-// controlSecrets has secrets of nobody in the form of the given ones: finding a scheme for them is wrong.
+// controlSecrets returns made-up secrets in the form of the given ones: finding a scheme for them is an error.
 func controlSecrets(secrets []Secret) []Secret {
 	all := make([]Secret, len(secrets))
 	for i, s := range secrets {
@@ -327,7 +327,7 @@ func controlSecrets(secrets []Secret) []Secret {
 	return all
 }
 
-// searchAltered tries other white space around a secret, and bodies as before a proxy rewrote them.
+// searchAltered tries different white space around a secret, and bodies as they were before a proxy rewrote them.
 func (t *learner) searchAltered() ([]Candidate, error) {
 	for _, a := range alterations() {
 		o := *t

@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// patterns are what senders sign, by kind of scheme, none for a keyless digest; the common ones are tried on altered
-// deliveries. A capital stands for a placeholder: B the body or a part of it, T the timestamp, I another value of the
-// delivery, K the secret, M the method, P the path, U the public URL, V the version that stands before the signature.
-// Other characters are literal. Of equal candidates, the earlier pattern is preferred.
+// patterns are what senders sign, by kind of scheme; a keyless digest has none. Only the common ones are tried on
+// altered deliveries. Capitals are placeholders: B the body or a part of it, T the timestamp, I another value of the
+// delivery, K the secret, M the method, P the path, U the public URL, V the version before the signature. Other
+// characters are literal. For equal candidates, the earlier pattern is preferred.
 var patterns = map[string]struct{ common, all []string }{
 	KindHMAC: {[]string{"B", "T.B", "TB", "T:B", "V:T:B", "I.T.B", "UB"}, []string{
 		"B", "T.B", "TB", "T:B", "T\nB", "T|B", "T-B", "T_B", "T,B", "T&B", "V:T:B", "V.T.B", "B.T", "BT", "B:T", "B|T",
@@ -33,7 +33,7 @@ type signedInputs struct {
 	timestamps     []Timestamp // outside the body
 	bodyTimestamps []Timestamp // in the body
 	values         []string    // placeholders of other values outside the body
-	bodyValues     []string    // and in the body
+	bodyValues     []string    // placeholders of other values in the body
 	versions       []string    // versions
 	url            string
 
@@ -99,7 +99,7 @@ func (m *signedInputs) limit(placeholders []string, n int) []string {
 	return placeholders[:n]
 }
 
-// bodyParts are the body and, of JSON, the first element and the data in it.
+// bodyParts returns the placeholders of the body and, for JSON, of its first element and data member.
 func bodyParts(body []byte) []string {
 	all := []string{"{body}"}
 	d := &delivery{Request: Request{Body: body}}
@@ -134,7 +134,7 @@ func timeUnit(s string) (string, bool) {
 	return "", false
 }
 
-// templates uses values of the body only where the body itself is not signed.
+// templates uses body values only where the body itself is not signed.
 func (m signedInputs) templates(patterns []string) iter.Seq2[string, Timestamp] {
 	return func(yield func(string, Timestamp) bool) {
 		for _, p := range patterns {
@@ -152,7 +152,7 @@ func (m signedInputs) templates(patterns []string) iter.Seq2[string, Timestamp] 
 	}
 }
 
-// timestampsFor returns the timestamps to try in a pattern, an empty one if it has none.
+// timestampsFor returns the timestamps to try in a pattern: one empty timestamp if it has none.
 func (m signedInputs) timestampsFor(pattern string) []Timestamp {
 	switch {
 	case !strings.Contains(pattern, "T"):
@@ -180,7 +180,7 @@ func (m signedInputs) expand(pattern string) (all []string) {
 	return all
 }
 
-// choices returns the values for a capital of a pattern; one empty value if the pattern does not have it.
+// choices returns the values for a capital of a pattern: one empty value if the pattern does not contain it.
 func choices(pattern, capital string, values []string) []string {
 	if !strings.Contains(pattern, capital) {
 		return []string{""}

@@ -12,14 +12,14 @@ import (
 	"github.com/waybill-cli/waybill/internal/jsonscan"
 )
 
-// alteration is a way in which a secret or a body here may differ from the sender's.
+// alteration is a way in which a secret or body here may differ from the sender's.
 type alteration struct {
 	cause Cause // CauseSecretSpace or CauseBodyChanged
 	words string
-	undo  func([]byte) []byte // returns what the sender may have; nothing if it does not apply
+	undo  func([]byte) []byte // returns what the sender may have; nil or empty if it does not apply
 }
 
-// alterations returns the alterations to try. Editors, proxies and frameworks make them.
+// alterations returns the alterations to try, as editors, proxies and frameworks make them.
 func alterations() []alteration {
 	add := func(end string) func([]byte) []byte {
 		return func(b []byte) []byte { return append(bytes.Clone(b), end...) }
@@ -55,7 +55,7 @@ func alterations() []alteration {
 	return all
 }
 
-// apply returns secrets and samples without the alteration, and false if it changed no body.
+// apply returns secrets and samples with the alteration undone, and false if it changed no body.
 func (a alteration) apply(secrets []Secret, samples []Sample) (before []Secret, sent []Sample, ok bool) {
 	if a.cause == CauseSecretSpace {
 		for _, s := range secrets {
@@ -74,7 +74,7 @@ func (a alteration) apply(secrets []Secret, samples []Sample) (before []Secret, 
 	return secrets, sent, ok
 }
 
-// chain returns the steps as one. They make nothing of nothing.
+// chain returns the steps as one function. For an empty result each step returns nothing.
 func chain(steps ...func([]byte) []byte) func([]byte) []byte {
 	return func(b []byte) []byte {
 		for _, step := range steps {
@@ -84,7 +84,7 @@ func chain(steps ...func([]byte) []byte) func([]byte) []byte {
 	}
 }
 
-// compact leaves strings and numbers as they are written. What is not JSON becomes nothing.
+// compact keeps strings and numbers as they are written. It returns nil if b is not JSON.
 func compact(b []byte) []byte {
 	var out bytes.Buffer
 	if json.Compact(&out, b) != nil {
@@ -110,7 +110,7 @@ func spaced(b []byte) []byte {
 	return out
 }
 
-// escaped writes what is not ASCII as \u escapes. What is not Unicode becomes nothing.
+// escaped writes non-ASCII characters as \u escapes. It returns nil if b is not valid UTF-8.
 func escaped(b []byte) []byte {
 	if !utf8.Valid(b) {
 		return nil
@@ -128,12 +128,12 @@ func escaped(b []byte) []byte {
 	return out
 }
 
-// unescaped writes \u escapes of what is not ASCII as the characters.
+// unescaped replaces \u escapes of non-ASCII characters with the characters.
 func unescaped(b []byte) []byte {
 	out := make([]byte, 0, len(b))
 	for len(b) > 0 {
 		char, size := jsonscan.Unescape(b)
-		if char[0] < utf8.RuneSelf || string(char) == string(utf8.RuneError) { // no Unicode, or that very character
+		if char[0] < utf8.RuneSelf || string(char) == string(utf8.RuneError) { // not Unicode, or U+FFFD itself
 			char = b[:size]
 		}
 		out, b = append(out, char...), b[size:]
@@ -143,7 +143,7 @@ func unescaped(b []byte) []byte {
 
 func slashed(b []byte) []byte { return bytes.ReplaceAll(unslashed(b), []byte("/"), []byte(`\/`)) }
 
-// unslashed takes an escaped backslash first: its other half begins no escape.
+// unslashed keeps escaped backslashes: the second one does not begin an escape.
 func unslashed(b []byte) []byte {
 	return []byte(strings.NewReplacer(`\\`, `\\`, `\/`, "/").Replace(string(b)))
 }

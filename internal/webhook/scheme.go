@@ -1,11 +1,11 @@
-// Package webhook reads deliveries of the service: is a body authentic, and which events does it hold.
+// Package webhook reads deliveries of the service: whether a body is authentic, and which events it contains.
 //
-// The interface says no more of signatures than that they use SHA256. So the procedure is data: a [Scheme] says where
-// the signature stands and what it is made of, a [Verifier] checks deliveries against it, and [Sign] makes what it
-// checks. A delivery is checked against one scheme only; [Learn] alone tries many.
+// The interface says of signatures only that they use SHA256. So the procedure is data: a [Scheme] says where the
+// signature is and what it covers, a [Verifier] checks deliveries against it, and [Sign] makes matching signatures. A
+// delivery is checked against one scheme only; just [Learn] tries many.
 //
-// [Decode] splits a body into events without changing or dropping a byte of it.
-// What it cannot read is returned as a [Fragment].
+// [Decode] splits a body into events without changing or dropping a byte of it. What it cannot read is returned as a
+// [Fragment].
 //
 // The package does no input or output, and all of it is safe for concurrent use.
 package webhook
@@ -27,7 +27,7 @@ import (
 const (
 	KindHMAC   = "hmac"   // a keyed hash
 	KindDigest = "digest" // a plain hash over a template that holds {secret}
-	KindToken  = "token"  // the secret itself, in clear; authenticates no body
+	KindToken  = "token"  // the secret itself, in clear; does not authenticate the body
 )
 
 // Hash algorithms.
@@ -35,12 +35,12 @@ const (
 	AlgorithmSHA256 = "sha256"
 	AlgorithmSHA512 = "sha512"
 	AlgorithmSHA1   = "sha1"
-	AlgorithmMD5    = "md5" // of kind digest only
+	AlgorithmMD5    = "md5" // kind digest only
 )
 
 // Encodings of keys and signatures.
 const (
-	EncodingUTF8      = "utf8" // keys only: the text as it is
+	EncodingUTF8      = "utf8" // keys only: the text itself
 	EncodingHex       = "hex"
 	EncodingBase64    = "base64"    // standard alphabet, padded
 	EncodingBase64URL = "base64url" // signatures only; padding may be left out
@@ -54,11 +54,11 @@ const (
 	NormalizeNFC  = "nfc"
 )
 
-// Formats of the value that a signature stands in.
+// Formats of the value that contains a signature.
 const (
 	FormatPlain = "plain" // the value is the signature
-	FormatList  = "list"  // tag,value by spaces, or by another separator
-	FormatKV    = "kv"    // k=v by commas, or by another separator
+	FormatList  = "list"  // tag,value pairs separated by spaces, or by another separator
+	FormatKV    = "kv"    // k=v pairs separated by commas, or by another separator
 )
 
 // Units of timestamps.
@@ -69,11 +69,11 @@ const (
 	UnitRFC2822      = "rfc2822"
 )
 
-// DefaultTolerance is how far a timestamp may be from the clock.
+// DefaultTolerance is how far a timestamp may be from the clock, either way.
 const DefaultTolerance = 5 * time.Minute
 
-// Scheme says how deliveries are signed. Fields are named and mean what they do in the configuration, under
-// `webhook.schemes`. An empty one has its default: see [Scheme.WithDefaults].
+// Scheme says how deliveries are signed. Its fields have the names and meanings of the configuration keys under
+// `webhook.schemes`. Empty fields have defaults: see [Scheme.WithDefaults].
 //
 // Interface: Authentication, 4.
 // Assumed: the signature header and the procedure are not shown.
@@ -81,15 +81,15 @@ type Scheme struct {
 	Kind      string // hmac, digest or token
 	Algorithm string // sha256, sha512, sha1, or md5 for digest
 	Key       Key
-	// Signed is the template of the bytes that are signed. It holds text and {body} {timestamp} {secret} {method} {url}
-	// {path} {header:N} {query:N} {json:PATH} {formsorted}. PATH is an RFC 6901 pointer. Bytes go in as they were
-	// received: {path} and {query:N} with their percent escapes; of JSON, the text of a string or the literal of any
-	// other value; {formsorted} is each distinct field of a form, name and value, sorted.
+	// Signed is the template of the signed bytes. It holds text and {body} {timestamp} {secret} {method} {url} {path}
+	// {header:N} {query:N} {json:PATH} {formsorted}. PATH is an RFC 6901 pointer. Bytes are used as received: {path} and
+	// {query:N} with their percent escapes; from JSON, the text of a string or the literal of any other value;
+	// {formsorted} is each distinct field of a form, name and value, sorted.
 	Signed    string
 	Signature Signature
 	Timestamp Timestamp
 	PublicURL string // for {url}, as the sender knows it; never taken from a request
-	// AcceptWeak allows a digest without {secret}, which anybody can make: it confirms that bytes arrived whole.
+	// AcceptWeak allows a digest without {secret}, which anybody can make: it shows only that bytes arrived whole.
 	AcceptWeak bool
 }
 
@@ -97,24 +97,24 @@ type Scheme struct {
 type Key struct {
 	StripPrefix string // removed from the front of the secret if it is there
 	Encoding    string // utf8, base64 or hex
-	Normalize   string // none, nfkd or nfc; of utf8 only
+	Normalize   string // none, nfkd or nfc; only with utf8
 }
 
-// Signature says where the signature stands and what it looks like.
+// Signature says where the signature is and what it looks like.
 type Signature struct {
 	From      string // header:N, query:N or json:PATH
 	Format    string // plain, list or kv
-	Separator string // of list and kv: what stands between entries; empty for that of the format
-	Tag       string // of list and kv: which entries are signatures
-	Prefix    string // required before each signature, then taken off
+	Separator string // for list and kv: the separator between entries; empty for the format's default
+	Tag       string // for list and kv: the tag of the entries that are signatures
+	Prefix    string // required before each signature, and removed
 	Encoding  string // hex, base64, base64url or base64any; a token has none
 }
 
-// Timestamp says where the time of signing stands. It must be among what is signed.
+// Timestamp says where the time of signing is. It must be signed.
 type Timestamp struct {
-	From      string        // header:N, sig:K (beside the signature, in list and kv) or json:PATH; empty for none
+	From      string        // header:N, sig:K (next to the signature, in list and kv) or json:PATH; empty for none
 	Unit      string        // s, ms, rfc3339 or rfc2822
-	Tolerance time.Duration // either way; 0 is the default
+	Tolerance time.Duration // either way; 0 for the default
 }
 
 // SchemeError says which setting of a scheme is wrong. It never shows a secret.
@@ -129,7 +129,7 @@ func wrong(field, format string, args ...any) error {
 	return &SchemeError{Field: field, Problem: fmt.Sprintf(format, args...)}
 }
 
-// WithDefaults returns s with every empty field filled in, but for those whose default is empty.
+// WithDefaults returns s with every empty field set to its default, which for some is empty.
 func (s Scheme) WithDefaults() Scheme {
 	s.Kind = cmp.Or(s.Kind, KindHMAC)
 	s.Algorithm = cmp.Or(s.Algorithm, AlgorithmSHA256)
@@ -148,31 +148,31 @@ func (s Scheme) WithDefaults() Scheme {
 	return s
 }
 
-// Check returns nil if s can be used, else a [*SchemeError] for the first setting that is wrong.
+// Check returns nil if s is usable, else a [*SchemeError] for the first wrong setting.
 func (s Scheme) Check() error {
 	_, err := compile(s)
 	return err
 }
 
-// CoversBody reports whether every byte of the body is among what is signed. Where it is not, whoever sees one
-// delivery can make up others. {json:PATH} covers parts only, {formsorted} leaves open where a name ends, and a hash
-// without a secret covers nothing. It is false for a scheme that can't be used.
+// CoversBody reports whether every byte of the body is signed. If not, anybody who sees one delivery can forge
+// others. {json:PATH} covers only parts, {formsorted} does not fix where a name ends, and a hash without a secret
+// covers nothing. It is false for an unusable scheme.
 func (s Scheme) CoversBody() bool { return s.Strength() == StrengthBody }
 
-// Strength says what a signature that verifies proves, at best.
+// Strength says what a valid signature proves, at best.
 type Strength string
 
 // The strengths, from the best to none.
 const (
 	StrengthBody      Strength = "body"      // every byte of the body
 	StrengthParts     Strength = "parts"     // parts of the body
-	StrengthTimestamp Strength = "timestamp" // when it was signed, and nothing of the body
+	StrengthTimestamp Strength = "timestamp" // when it was signed, and nothing about the body
 	StrengthNothing   Strength = "nothing"   // that the sender once signed something
 	StrengthToken     Strength = "token"     // that the sender has the secret, which each delivery shows
 	StrengthKeyless   Strength = "keyless"   // nothing: anybody can make it
 )
 
-// strengths are the strengths in words for people, the best first.
+// strengths describes the strengths for people, the best first.
 var strengths = []struct {
 	strength Strength
 	words    string
@@ -193,7 +193,7 @@ func (s Strength) String() string {
 	return "unknown"
 }
 
-// rank orders strengths, the best first; it is -1 for one that is none.
+// rank orders strengths, the best first; it is -1 for an unknown one.
 func (s Strength) rank() int {
 	for i, row := range strengths {
 		if row.strength == s {
@@ -203,7 +203,7 @@ func (s Strength) rank() int {
 	return -1
 }
 
-// Strength says what a delivery that verifies in this scheme proves; empty for one that can't be used.
+// Strength says what a delivery that verifies in this scheme proves; it is empty for an unusable scheme.
 func (s Scheme) Strength() Strength {
 	c, err := compile(s)
 	if err != nil {
@@ -230,15 +230,15 @@ func (c *compiled) strength() Strength {
 	}
 }
 
-// Preset is a scheme that has a name, after how it is made.
+// Preset is a named scheme. The name describes how signatures are made.
 type Preset struct {
 	Name   string
 	About  string // one line for people
 	Scheme Scheme
 }
 
-// Presets returns the schemes that can be used by name alone. Whether the service
-// signs in any of these ways is not known.
+// Presets returns the schemes that can be selected by name. Whether the service signs in any of these ways is
+// unknown.
 func Presets() []Preset {
 	return []Preset{
 		{"hmac-body-hex", "HMAC-SHA256 of the body, in hex", Scheme{}},
@@ -304,7 +304,7 @@ func PresetByName(name string) (Preset, bool) {
 	return Preset{}, false
 }
 
-// Secret is a webhook secret and where it came from. Printed, it is ***.
+// Secret is a webhook secret and its origin. It prints as ***.
 type Secret struct {
 	Name  string // such as env:WAYBILL_WEBHOOK_SECRET; may be shown
 	Value []byte // never shown
@@ -319,7 +319,7 @@ func (Secret) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, "***") }
 // MarshalText returns ***; encoders and loggers use it.
 func (Secret) MarshalText() ([]byte, error) { return []byte("***"), nil }
 
-// InClear returns the secrets that a delivery may contain: each as it is and, for a token, its key.
+// InClear returns the secrets that a delivery may contain in clear: each secret itself and, for a token, its key.
 func (s Scheme) InClear(secrets []Secret) []Secret {
 	all := slices.Clone(secrets)
 	for _, secret := range secrets {
@@ -371,7 +371,7 @@ func (k Key) usable(secrets []Secret) (usable []Secret, index []int) {
 	return usable, index
 }
 
-// strictBase64 decodes s, refusing line breaks and stray bits, which package base64 would let pass.
+// strictBase64 decodes s and refuses line breaks and stray bits, which package base64 would accept.
 func strictBase64(enc *base64.Encoding, s string) ([]byte, error) {
 	if strings.ContainsAny(s, "\r\n") {
 		return nil, base64.CorruptInputError(strings.IndexAny(s, "\r\n"))

@@ -13,21 +13,21 @@ import (
 
 // Errors of [Sign], beside [*SchemeError].
 var (
-	// ErrUnsignable says that the signature is inside the body: verified, but not made.
+	// ErrUnsignable reports that the signature is inside the body: it can be verified, but not made.
 	ErrUnsignable = errors.New("the signature is inside the body")
-	// ErrUnsignedPart says that the request lacks a part that is signed.
+	// ErrUnsignedPart reports that the request lacks a part that is signed.
 	ErrUnsignedPart = errors.New("a signed part is not in the request")
 )
 
 // Signed is what a sender adds to a request.
 type Signed struct {
-	Header   []Field // each in place of all the request's headers of that name
+	Header   []Field // each replaces all the request's headers of that name
 	RawQuery string  // the query to send, instead of the request's own
 }
 
-// Sign returns what a sender using s with secret, at that time, would add to r. A header or query parameter that is
-// signed and is not in r, such as a delivery's id, is derived from a hash of the body, so that it stays the same when
-// the delivery is sent again. A timestamp inside the body is taken as it stands there.
+// Sign returns what a sender using s with secret, at that time, would add to r. A signed header or query parameter
+// that r lacks, such as a delivery's id, is derived from a hash of the body, so that it stays the same when the
+// delivery is sent again. A timestamp inside the body is used unchanged.
 func Sign(s Scheme, secret Secret, r Request, at time.Time) (Signed, error) {
 	c, err := compile(s)
 	if err != nil {
@@ -60,7 +60,7 @@ func Sign(s Scheme, secret Secret, r Request, at time.Time) (Signed, error) {
 	return m.out, nil
 }
 
-// Apply returns r with the additions.
+// Apply returns r with the signature's headers and query.
 func (s Signed) Apply(r Request) Request {
 	r.RawQuery, r.Header = s.RawQuery, slices.Clone(r.Header)
 	for _, f := range s.Header {
@@ -140,7 +140,7 @@ func (m *signer) put(p source, value string) {
 	m.d.Request = m.out.Apply(m.d.Request)
 }
 
-// setParameter returns query with one parameter of that name, last, and all others as they were.
+// setParameter returns query with a single parameter of that name, at the end, and all others unchanged.
 func setParameter(query, name, value string) string {
 	var kept []string
 	for pair := range strings.SplitSeq(query, "&") {
@@ -152,14 +152,14 @@ func setParameter(query, name, value string) string {
 	return strings.Join(append(kept, escape(name)+"="+escape(value)), "&")
 }
 
-// escape writes s with percent escapes only: a plus stays a plus when read.
+// escape percent-encodes s: spaces become %20 and a plus %2B, so that a reader restores both.
 func escape(s string) string { return strings.ReplaceAll(url.QueryEscape(s), "+", "%20") }
 
-// ErrUnsigned says that there is no signature to alter.
+// ErrUnsigned reports that there is no signature to alter.
 var ErrUnsigned = errors.New("there is no signature")
 
-// CorruptSignatures returns r with one character of each signature changed. The signatures keep their form, and are
-// wrong. pick chooses from 0 to n-1. Errors are [*SchemeError], [ErrUnsignable] and [ErrUnsigned].
+// CorruptSignatures returns r with one character of each signature changed. The signatures keep their form, but
+// are wrong. pick chooses from 0 to n-1. Errors are [*SchemeError], [ErrUnsignable] and [ErrUnsigned].
 func CorruptSignatures(s Scheme, r Request, pick func(n int) int) (Request, error) {
 	c, err := compile(s)
 	if err != nil {
@@ -195,7 +195,7 @@ func CorruptSignatures(s Scheme, r Request, pick func(n int) int) (Request, erro
 	return r, nil
 }
 
-// alter changes the signatures in a value.
+// alter changes each signature in a value.
 func (c *compiled) alter(value string, pick func(n int) int) string {
 	sig := c.scheme.Signature
 	between, within := sig.separators()
@@ -211,8 +211,8 @@ func (c *compiled) alter(value string, pick func(n int) int) string {
 	return strings.Join(items, between)
 }
 
-// alterEntry changes a digit in the first half of a signature, as the last digit of base64 may have
-// unused bits. 0 and 1 are digits of hex and base64, and valid in a token.
+// alterEntry changes a digit in the first half of a signature, because the last digit of base64 may have unused
+// bits. 0 and 1 are digits of hex and base64, and valid in a token.
 func alterEntry(entry, prefix string, pick func(n int) int) string {
 	digits, ok := strings.CutPrefix(entry, prefix)
 	if !ok || digits == "" {

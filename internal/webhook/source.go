@@ -16,16 +16,16 @@ const (
 	sourceHeader
 	sourceQuery
 	sourceJSON
-	sourceSibling // another entry beside the signature, in list and kv
+	sourceSibling // another entry next to the signature, in list and kv
 )
 
 type source struct {
 	kind sourceKind
-	name string // of a header, parameter or sibling
+	name string // of a header, parameter or entry
 	path jsonscan.Pointer
 }
 
-// parseSource reads KIND:NAME; false if it is not one of the kinds.
+// parseSource reads KIND:NAME; false if the kind is unknown or the name is invalid.
 func parseSource(s string) (source, bool) {
 	kind, name, ok := strings.Cut(s, ":")
 	if !ok || name == "" {
@@ -46,7 +46,7 @@ func parseSource(s string) (source, bool) {
 	}
 }
 
-// IsToken reports whether s can be a method or the name of a header.
+// IsToken reports whether s can be a method or header name.
 func IsToken(s string) bool {
 	for i := range len(s) {
 		c := s[i]
@@ -57,7 +57,7 @@ func IsToken(s string) bool {
 	return s != ""
 }
 
-// same reports whether two sources are the same. Header names have no case.
+// same reports whether two sources are the same. Header names are case-insensitive.
 func (p source) same(other source) bool {
 	if p.kind == sourceHeader && other.kind == sourceHeader {
 		return strings.EqualFold(p.name, other.name)
@@ -70,7 +70,7 @@ type delivery struct {
 	isJSON *bool // whether the body is JSON; nil until needed
 }
 
-// find returns how often the value is there too. Values of the query keep their percent escapes.
+// find also returns how often the value occurs. Query values keep their percent escapes.
 func (d *delivery) find(p source) (value []byte, times int) {
 	switch p.kind {
 	case sourceHeader:
@@ -88,13 +88,13 @@ func (d *delivery) find(p source) (value []byte, times int) {
 	}
 }
 
-// found is find, in the form of a trace. from names p.
+// found returns the result of find in the form of a trace. from names p.
 func (d *delivery) found(p source, from string) Found {
 	value, times := d.find(p)
 	return Found{From: from, Value: string(value), Times: times}
 }
 
-// unlessOnce says why a value that is there so many times can't be used: missing if it is not there.
+// unlessOnce says why a value that occurs that often can't be used: missing if it does not occur.
 func unlessOnce(times int, missing Reason) Reason {
 	switch times {
 	case 0:
@@ -106,7 +106,7 @@ func unlessOnce(times int, missing Reason) Reason {
 	}
 }
 
-// parameter returns the first value with its escapes, and how often the name is there.
+// parameter returns the first value with its escapes, and how often the name occurs.
 func (d *delivery) parameter(name string) (value []byte, times int) {
 	for pair := range strings.SplitSeq(d.RawQuery, "&") {
 		key, escaped, _ := strings.Cut(pair, "=")
@@ -120,7 +120,7 @@ func (d *delivery) parameter(name string) (value []byte, times int) {
 	return value, times
 }
 
-// pointer takes null, and text that is not valid Unicode, for absent. A string is its text.
+// pointer treats null, and text that is not valid Unicode, as absent. For a string it returns the text.
 func (d *delivery) pointer(path jsonscan.Pointer) (value []byte, times int) {
 	if !d.hasJSON() {
 		return nil, 0
@@ -139,7 +139,7 @@ func (d *delivery) pointer(path jsonscan.Pointer) (value []byte, times int) {
 	return []byte(s), times
 }
 
-// lacks reports whether the body is JSON that has no value at a pointer, or null.
+// lacks reports whether the body is JSON that has no value, or null, at a pointer.
 func (d *delivery) lacks(path jsonscan.Pointer) bool {
 	if !d.hasJSON() {
 		return false
@@ -156,7 +156,7 @@ func (d *delivery) hasJSON() bool {
 	return *d.isJSON
 }
 
-// Field is one header line. Names compare without case.
+// Field is one header line. Names are case-insensitive.
 type Field struct {
 	Name  string `json:"name"`
 	Value string `json:"value"`
@@ -167,7 +167,7 @@ type Request struct {
 	Method   string
 	Path     string  // escaped as sent, without the query
 	RawQuery string  // escaped as sent, without the question mark
-	Header   []Field // repeated names kept, in the order they came in where that is known
+	Header   []Field // repeated names kept, in order of arrival if it is known
 	Body     []byte
 }
 
@@ -181,7 +181,7 @@ func (r Request) values(name string) []string {
 	return all
 }
 
-// text has U+FFFD in place of NUL and of what is not Unicode; clean is false if there is any.
+// text replaces NUL and invalid Unicode with U+FFFD; clean is false if there was any.
 func text(literal []byte) (s string, clean bool) {
 	s, clean = jsonscan.Text(literal)
 	if strings.IndexByte(s, 0) >= 0 {
@@ -190,7 +190,7 @@ func text(literal []byte) (s string, clean bool) {
 	return s, clean
 }
 
-// scalar is false for null, objects, arrays and text that is not clean. Numbers are literals.
+// scalar is false for null, objects, arrays and text that is not clean. Numbers are returned as literals.
 func scalar(raw []byte) (string, bool) {
 	switch raw[0] {
 	case '"':

@@ -22,14 +22,14 @@ const KindDelivered = "router.delivered"
 // syntheticStatus is the status of synthetic events of other kinds.
 const syntheticStatus = 9000
 
-// SyntheticEvents makes deliveries for tests of a receiver. Equal fields make equal deliveries.
+// SyntheticEvents makes deliveries for testing a receiver. Equal fields make equal deliveries.
 //
 // Assumed: kinds, statuses and names other than delivered are not shown; those
 // of other kinds are invented, and Set replaces them.
 type SyntheticEvents struct {
 	Kind   string    // of the event; empty for [KindDelivered]
 	Number string    // tracking number; empty for a new one in each event
-	At     time.Time // time of the first event; each next one is 1 ms later
+	At     time.Time // time of the first event; each further one is 1 ms later
 	Seed   uint64
 	Set    []Change
 }
@@ -40,7 +40,7 @@ type Change struct {
 	literal []byte // JSON
 }
 
-// ErrChange says that a change can't be read, or does not fit the event.
+// ErrChange reports that a change can't be parsed, or does not fit the event.
 var ErrChange = errors.New("write it as /POINTER=VALUE, a JSON pointer into the event")
 
 // ParseChange reads POINTER=VALUE. A value that is not JSON is a string.
@@ -65,15 +65,15 @@ func (c Change) value() (v any, err error) {
 	return v, err
 }
 
-// Body returns the body of the n-th delivery, from 0: an array of one event. The error matches [ErrChange].
+// Body returns the body of the n-th delivery, from 0: an array of one event. Its error matches [ErrChange].
 //
 // Interface: Webhook delivery data object (`data` inside each delivered event).
 func (m SyntheticEvents) Body(n int) ([]byte, error) {
 	return encodeChanged([]any{m.event(n)}, m.Set)
 }
 
-// SetMembers returns a body with changes made in each of its events. Members are written anew, in
-// the order of their names. The error matches [ErrChange]; it is one too if the body is not JSON.
+// SetMembers applies changes to each event of a body and returns the new body. Members are rewritten in the order
+// of their names. The error matches [ErrChange], also if the body is not JSON.
 func SetMembers(body []byte, changes []Change) ([]byte, error) {
 	v, err := Change{literal: bytes.TrimPrefix(body, []byte("\uFEFF"))}.value()
 	if err != nil || !json.Valid(body) {
@@ -82,7 +82,7 @@ func SetMembers(body []byte, changes []Change) ([]byte, error) {
 	return encodeChanged(v, changes)
 }
 
-// encodeChanged makes changes in each element of an array, or in the one value, and encodes it.
+// encodeChanged applies changes to each element of an array, or to a single value, and encodes the result.
 func encodeChanged(v any, changes []Change) ([]byte, error) {
 	events, many := v.([]any)
 	if !many {
@@ -159,8 +159,8 @@ func (m SyntheticEvents) id(what string, n int) string {
 	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }
 
-// setAt returns in with a value at a path. It creates missing objects. An index
-// must exist or be the next one, which - stands for too.
+// setAt returns in with value set at path. It creates missing objects. An index must exist or be the next one,
+// which may also be written as -.
 func setAt(in any, path []string, value any) (any, error) {
 	if len(path) == 0 {
 		return value, nil

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Verifier checks whether deliveries were signed in one scheme with any of some
-// secrets. It is immutable and safe for concurrent use.
+// Verifier checks whether deliveries were signed in one scheme with any of its secrets. It is immutable and safe for
+// concurrent use.
 type Verifier struct {
 	scheme *compiled
 	names  []string
@@ -20,7 +20,7 @@ type Verifier struct {
 // Verdict is the result of a [Verifier] for one delivery.
 type Verdict struct {
 	OK                bool
-	Reason            Reason        // why not; empty if OK
+	Reason            Reason        // why not OK; empty if OK
 	SecretIndex       int           // which secret matched, from 0; -1 if none did
 	SecretName        string        // its name; empty if none matched
 	BodyAuthenticated bool          // OK, and every byte of the body is signed
@@ -28,7 +28,7 @@ type Verdict struct {
 	Skew              time.Duration // Timestamp less now: above 0, the sender's clock is ahead; 0 without a Timestamp
 }
 
-// NewVerifier returns a [*SchemeError] for a wrong setting, and a secret that is empty or missing.
+// NewVerifier returns a [*SchemeError] for a wrong setting, or an empty or missing secret.
 func NewVerifier(s Scheme, secrets []Secret) (*Verifier, error) {
 	c, err := compile(s)
 	if err != nil {
@@ -49,7 +49,7 @@ func NewVerifier(s Scheme, secrets []Secret) (*Verifier, error) {
 	return v, nil
 }
 
-// Verify judges r at the time now. The timestamp comes last, to tell a wrong clock from a wrong secret.
+// Verify judges r at the time now. It checks the timestamp last, to tell a wrong clock from a wrong secret.
 func (v *Verifier) Verify(r Request, now time.Time) Verdict {
 	no := func(why Reason) Verdict { return Verdict{Reason: why, SecretIndex: -1} }
 	if len(r.Body) == 0 {
@@ -70,7 +70,7 @@ func (v *Verifier) Verify(r Request, now time.Time) Verdict {
 	return verdict
 }
 
-// readSigned returns the signatures, the timestamp, and the parts that are signed, or the first reason why not.
+// readSigned returns the signatures, the timestamp and the signed parts, or the first reason why they are unusable.
 func (c *compiled) readSigned(d *delivery) (macs [][]byte, stamp Found, parts []Part, why Reason) {
 	_, e, why := c.readSignatures(d)
 	if why == "" {
@@ -82,7 +82,7 @@ func (c *compiled) readSigned(d *delivery) (macs [][]byte, stamp Found, parts []
 	return e.macs, stamp, parts, why
 }
 
-// match returns -1 for no secret. It compares every secret with every entry: its time does not depend on which match.
+// match returns -1 if no secret matches. It compares all secrets with all entries, in a time that shows no match.
 func (v *Verifier) match(parts []Part, macs [][]byte) int {
 	found, index := 0, -1
 	for i, key := range v.keys {
@@ -129,46 +129,46 @@ func (c *compiled) checkTime(v *Verdict, stamp string, now time.Time) {
 	}
 }
 
-// Reason says in one word why a delivery did not verify. Empty if it did.
+// Reason says in one word why a delivery did not verify. It is empty if the delivery did.
 type Reason string
 
 // The reasons.
 const (
-	ReasonSignatureMissing   Reason = "signature_missing"   // no signature where the scheme says one stands
+	ReasonSignatureMissing   Reason = "signature_missing"   // no signature at the place that the scheme names
 	ReasonSignatureMalformed Reason = "signature_malformed" // not in the form of the scheme, empty, or cut
-	ReasonSignatureMismatch  Reason = "signature_mismatch"  // no secret makes it: forged, altered, or another secret
-	ReasonHeaderRepeated     Reason = "header_repeated"     // the signature, or a part that is signed, stands there twice
+	ReasonSignatureMismatch  Reason = "signature_mismatch"  // of no secret: forged, altered, or another secret
+	ReasonHeaderRepeated     Reason = "header_repeated"     // the signature, or a signed part, occurs twice
 	ReasonTimestampMissing   Reason = "timestamp_missing"
 	ReasonTimestampMalformed Reason = "timestamp_malformed"
 	ReasonTimestampTooOld    Reason = "timestamp_too_old"   // authentic, but older than the tolerance
 	ReasonTimestampInFuture  Reason = "timestamp_in_future" // authentic, but further ahead than the tolerance
 	ReasonBodyEmpty          Reason = "body_empty"
-	ReasonSignedPartMissing  Reason = "signed_part_missing" // a header, parameter or member that is signed is not there
+	ReasonSignedPartMissing  Reason = "signed_part_missing" // a signed header, parameter or member is missing
 )
 
-// WellFormed reports whether the delivery had a signature in the form of the scheme, and all that is signed.
+// WellFormed reports whether the delivery had a signature in the form of the scheme, and all signed parts.
 func (r Reason) WellFormed() bool {
 	return slices.Contains([]Reason{
 		ReasonSignatureMismatch, ReasonTimestampMalformed, ReasonTimestampTooOld, ReasonTimestampInFuture,
 	}, r)
 }
 
-// How many refusals in a row say that a clock is wrong, and how far apart what they say of it may be.
+// How many consecutive refusals indicate a wrong clock, and how far apart their skews may be.
 const (
 	skewVerdicts = 3
 	skewSpread   = time.Minute
 )
 
-// SkewDetector finds out from verdicts that a clock is wrong. It is safe for concurrent use.
+// SkewDetector detects a wrong clock from verdicts. It is safe for concurrent use.
 type SkewDetector struct {
 	mu     sync.Mutex
-	recent []Verdict // refused for their timestamps alone, each signed at another time
+	recent []Verdict // refused only for their timestamps, all different
 	found  bool      // since the last delivery that verified
 }
 
 // Observe reports whether v shows that a clock is wrong, once until a delivery verifies, and by how much: above 0 the
-// sender's is ahead. It takes three authentic deliveries, signed at different times, refused for their timestamps by
-// about the same skew, and none that verified between them.
+// sender's clock is ahead. It takes three authentic deliveries with different timestamps that were refused for about
+// the same skew, and no verified delivery between them.
 func (d *SkewDetector) Observe(v Verdict) (time.Duration, bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -192,12 +192,12 @@ func (d *SkewDetector) Observe(v Verdict) (time.Duration, bool) {
 	return sorted[len(sorted)/2].Skew, true
 }
 
-// Mask stands in place of what must not show.
+// Mask replaces secrets in output.
 const Mask = "***"
 
-// Trace is how a verification went, step by step, for people who may see what is signed, which may hold credentials
-// of the sender. It signs nothing: of a signature that the delivery does not have it holds the start. Of the secrets
-// it holds the names alone, and of a scheme of tokens neither what was expected nor what was found.
+// Trace describes a verification step by step, for people who may see the signed data, which may hold the sender's
+// credentials. It can't be used to sign: of a signature that the delivery lacks it holds only the start. It holds
+// only the names of secrets, and for a token scheme neither the expected nor the received value.
 type Trace struct {
 	Verdict  Verdict
 	Scheme   Scheme // with its defaults
@@ -205,45 +205,45 @@ type Trace struct {
 	Secrets  []string // their names
 
 	Signature Found
-	Entries   []Entry // the signatures in its value, in order; nil if it can't be divided
+	Entries   []Entry // the signatures in its value, in order; nil if the value can't be split
 	Timestamp Found
-	Time      time.Time // that Timestamp names; zero if there is none, or it can't be read
+	Time      time.Time // parsed Timestamp; zero if it is absent or unreadable
 
-	Parts    []Part     // what is signed, in order; nil of a scheme of tokens
+	Parts    []Part     // the signed parts, in order; nil for a token scheme
 	Expected []Expected // a signature for each secret; nil if a part is missing
 }
 
 // Found is the value at a source.
 type Found struct {
 	From  string // the source, empty for none
-	Value string // the first, as received; [Mask] of a token
-	Times int    // how often it is there
+	Value string // the first, as received; [Mask] for a token
+	Times int    // how often it occurs
 }
 
 // Entry is one signature of a delivery.
 type Entry struct {
-	Text       string // as received, with its prefix; [Mask] of a token
+	Text       string // as received, with its prefix; [Mask] for a token
 	WellFormed bool   // it has its prefix, is in its encoding, and has the length of the hash
 }
 
-// Part is one part of what is signed.
+// Part is one part of the signed bytes.
 type Part struct {
-	Name   string // of the placeholder, such as body or header:ID; empty for text of the scheme
+	Name   string // of the placeholder, such as body or header:ID; empty for the scheme's own text
 	Bytes  []byte // nil for the secret, and if there is a Reason
-	Reason Reason // why the delivery does not have it; empty if it has
+	Reason Reason // why the delivery lacks it; empty if it does not
 }
 
-// expectedStart is how much of a missing signature shows: enough to compare by eye, too little to forge.
+// expectedStart is how much of a missing signature is shown: enough to compare by eye, too little to forge.
 const expectedStart = 6
 
 // Expected is the signature that one secret makes.
 type Expected struct {
 	Secret  string // its name
-	Value   string // with its prefix; its start if it does not match; [Mask] of a token
+	Value   string // with its prefix; only its start if it does not match; [Mask] for a token
 	Matches bool   // a signature of the delivery equals it
 }
 
-// Trace verifies r at the time now, as [Verifier.Verify] does, and says how.
+// Trace verifies r at the time now, as [Verifier.Verify] does, and describes each step.
 func (v *Verifier) Trace(r Request, now time.Time) Trace {
 	c, d := v.scheme, &delivery{Request: r}
 	t := Trace{Verdict: v.Verify(r, now), Scheme: c.scheme, Strength: c.strength(), Secrets: slices.Clone(v.names)}
@@ -276,7 +276,7 @@ func (v *Verifier) Trace(r Request, now time.Time) Trace {
 	return t
 }
 
-// hideTokens masks what is a secret, or may differ little from one.
+// hideTokens masks secrets, and values that may differ little from one.
 func (t *Trace) hideTokens() {
 	if t.Signature.Times > 0 {
 		t.Signature.Value = Mask
