@@ -10,10 +10,10 @@ import (
 
 // carriers turns cells into carrier codes and counts the names that have none.
 type carriers struct {
-	codes     map[string]string   // by name, in the form of nameKey
+	codes     map[string]string   // by name, as nameKey returns it
 	names     map[string]*carrier // by cell, as read
-	goodCodes map[string]bool     // codes that were examined; the number beside one makes no difference
-	uncounted int64               // rows with names that were not taken into names
+	goodCodes map[string]bool     // codes already checked; the number next to a code makes no difference
+	uncounted int64               // rows with names that no longer fit into names
 }
 
 // carrier is the result for one spelling of a name.
@@ -21,7 +21,7 @@ type carrier struct {
 	name     string
 	code     string
 	unmapped bool  // no code is known
-	rows     int64 // rows in which it was left out
+	rows     int64 // rows in which the name was not used
 }
 
 func nameKey(name string) string { return strings.ToLower(strings.TrimSpace(name)) }
@@ -35,7 +35,7 @@ func newCarriers(o Options) *carriers {
 	return c
 }
 
-// code returns the code for a cell that holds a name, or "" if there is none, and the name.
+// code returns the code for a cell with a carrier name, or "" if it has none, and the name.
 func (c *carriers) code(cell []byte) (code, name string) {
 	if len(cell) == 0 {
 		return "", ""
@@ -58,7 +58,7 @@ func (c *carriers) code(cell []byte) (code, name string) {
 	return known.code, known.name
 }
 
-// fromCode returns the code in a cell of codes, or the code of a known name that stands there instead.
+// fromCode returns the code in a cell of codes, or the mapped code if the cell has a known carrier name instead.
 func (c *carriers) fromCode(cell []byte) string {
 	if len(cell) == 0 {
 		return ""
@@ -76,7 +76,7 @@ func (c *carriers) fromCode(cell []byte) string {
 	return known.code
 }
 
-// validate is [tracking.Item.Validate], with each good carrier code examined once.
+// validate is [tracking.Item.Validate], but checks each good carrier code only once.
 func (c *carriers) validate(it tracking.Item, r tracking.Rules) []tracking.Problem {
 	code := it.CarrierCode
 	if c.goodCodes[code] {
@@ -90,7 +90,7 @@ func (c *carriers) validate(it tracking.Item, r tracking.Rules) []tracking.Probl
 	return problems
 }
 
-// leftOut returns the names without a code, most rows first, and how many rows had further ones.
+// leftOut returns the names without a code, most rows first, and how many rows had uncounted names.
 func (c *carriers) leftOut() ([]Carrier, int64) {
 	var names []Carrier
 	for name, known := range c.names {

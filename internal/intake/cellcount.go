@@ -55,7 +55,7 @@ func (t *table) reportMissingCells() {
 	t.report(p, none)
 }
 
-// checkSurplusCells reports cells beyond the last column. Empty ones are ignored if all rows have the same number of
+// checkSurplusCells reports cells beyond the last column. It ignores empty ones if all rows have the same number of
 // them and the tracking number can't have moved.
 func (t *table) checkSurplusCells() {
 	want, have := len(t.cols.header), len(t.rec.cells)
@@ -114,8 +114,8 @@ func (t *table) numberLikeness(at int) int {
 	return likeText
 }
 
-// cellsInPlace reports whether no cell of a record with surplus cells can have moved: the number looks more like one
-// than any cell after it, and no unused column precedes the referId or the carrier code.
+// cellsInPlace reports whether no cell of a record with surplus cells can have moved: the number looks more like a
+// tracking number than any later cell, and no unused column precedes the referId or the carrier code.
 func (t *table) cellsInPlace() bool {
 	number := t.numberLikeness(t.cols.number)
 	if number < likeDigits || number < likeNumber && t.unusedBefore(t.cols.number) || t.unusedBefore(t.cols.ref) {
@@ -146,8 +146,8 @@ func (t *table) unusedBefore(at int) bool {
 	return false
 }
 
-// checkShifted reports a number that stands in one of the two cells behind the number's instead:
-// an extra delimiter and a missing one leave the row as wide as the header.
+// checkShifted reports a number that is in one of the next two cells instead: an extra and a missing delimiter leave
+// the row as wide as the header.
 func (t *table) checkShifted() {
 	number := t.out.Item.Number
 	if t.opt.AcceptOdd || tracking.LikeNumber(number) {
@@ -171,7 +171,7 @@ func (t *table) checkShifted() {
 	}
 }
 
-// checkBrokenRow reports a line of one cell beside the record, which a line end may have split.
+// checkBrokenRow reports a line with one cell next to the record, which a line end may have split.
 func (t *table) checkBrokenRow() {
 	want := len(t.cols.header)
 	if want == 1 || len(t.rec.cells) != want || t.sheet != nil {
@@ -193,7 +193,7 @@ func (t *table) checkBrokenRow() {
 	}
 }
 
-// checkTruncated reports a last number inside which the file may end: it is shorter than all others.
+// checkTruncated reports a last number that is shorter than all others: the file may have been cut inside it.
 func (t *table) checkTruncated() {
 	n, number := &t.numbers, t.out.Item.Number
 	if t.rec.lineEnd || t.cols.number != len(t.rec.cells)-1 || len(number) >= len(n.shortest) {
@@ -205,7 +205,7 @@ func (t *table) checkTruncated() {
 	}
 	last := forms.Read(number)
 	right := last.Known() && !last.Wrong()
-	if n.count > 1 && n.longest == len(n.shortest) { // only a check digit speaks for another length
+	if n.count > 1 && n.longest == len(n.shortest) { // only a check digit justifies another length
 		right = right && last.Form.Checked && !last.Form.Loose
 	} else if !right {
 		right = !forms.Read(n.shortest).Known()
@@ -220,7 +220,7 @@ func (t *table) checkTruncated() {
 	}, t.cols.number)
 }
 
-// checkSwallowedRows reports quoted cells with lines like rows: a note if no column in use follows.
+// checkSwallowedRows reports quoted cells whose lines look like rows: only a note if no column in use follows.
 func (t *table) checkSwallowedRows() {
 	for i, c := range t.rec.cells {
 		text := t.rec.raw[c.start:c.end]
@@ -245,7 +245,7 @@ func (t *table) checkSwallowedRows() {
 	}
 }
 
-// joinsRows reports whether a quoted cell holds a tracking number, or as many delimiters as two rows have there.
+// joinsRows reports whether a quoted cell holds a tracking number, or as many delimiters as a break between two rows.
 func (t *table) joinsRows(lines [][]byte, at int) bool {
 	delim := []byte{t.scan.delim}
 	for _, line := range lines {
@@ -259,7 +259,7 @@ func (t *table) joinsRows(lines [][]byte, at int) bool {
 	return len(lines) > 1 && bytes.Count(lines[0], delim) == before && bytes.Count(lines[len(lines)-1], delim) == after
 }
 
-// hasRow reports whether one of the lines of a cell, but for the first, has as many cells as a row.
+// hasRow reports whether one of the lines of a cell, except the first, has as many cells as a row.
 func (t *table) hasRow(lines [][]byte) bool {
 	return slices.ContainsFunc(lines[min(1, len(lines)):], func(line []byte) bool {
 		return bytes.Count(line, []byte{t.scan.delim}) >= max(len(t.cols.header)-1, 1)

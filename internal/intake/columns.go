@@ -17,15 +17,15 @@ import (
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
-// none stands for a column that a header does not have.
+// none is the index of an absent column.
 const none = -1
 
-// columns says which column of a table is which field.
+// columns maps fields to the columns of a table.
 type columns struct {
-	header  []string // names, without quotes and the white space around them
+	header  []string // names, without quotes and surrounding white space
 	ref     int
 	number  int
-	code    int   // none if there is no such column, or one of names was given instead
+	code    int   // none if there is no such column, or carrier names are read instead
 	carrier int   // the column of carrier names; none if codes are read
 	errors  []int // the columns called waybillError
 	last    int   // the last column in use
@@ -93,7 +93,7 @@ func resolve(file string, line int, header []string, o Options) (columns, error)
 	return c, nil
 }
 
-// columnsLike returns the columns whose names are equal to one without case and punctuation.
+// columnsLike returns the columns whose names equal name, ignoring case and punctuation.
 func (r *resolver) columnsLike(name string) []int {
 	folded := foldName(name)
 	return r.matching(func(h string) bool { return foldName(h) == folded })
@@ -139,7 +139,7 @@ func (r *resolver) byRank(field string) int {
 	return none
 }
 
-// bestColumns returns the columns that fit a field best. A mapped column serves others only by its own name.
+// bestColumns returns the best columns for a field. A mapped column matches another field only by its own name.
 func (r *resolver) bestColumns(field string) []int {
 	var at []int
 	highest := 1
@@ -180,8 +180,8 @@ func (r *resolver) carrierColumns(given map[string]int, codes map[string]string)
 //go:embed headers.tsv
 var headers string
 
-// synonyms returns the names, folded, that exports give to a field, each with the column that has to
-// stand beside it, or "". The interface's own name of a field comes before any of them.
+// synonyms returns the folded names that exports give to a field, each with the column that must be present too, or
+// "". The interface's own name of a field has precedence over them.
 var synonyms = sync.OnceValue(func() map[string]map[string]string {
 	all := map[string]map[string]string{}
 	for line := range strings.Lines(headers) {
@@ -207,12 +207,12 @@ var fieldNames = map[string][]string{
 	tracking.FieldCarrierCode: {tracking.FieldCarrierCode, carrierCodePath},
 }
 
-// carrierCodePath is where a carrier code stands in an item.
+// carrierCodePath is the path of the carrier code in an item.
 //
 // Interface: Resources and their fields, tracking creation item.
 const carrierCodePath = tracking.FieldMetadata + "." + tracking.FieldCarrierCode
 
-// hintWords are parts of names, in several languages, by which hints propose columns. They decide nothing.
+// hintWords are parts of names, in several languages, from which hints propose columns. They select no column.
 var hintWords = map[string][]string{
 	tracking.FieldReferID: {
 		"order", "bestell", "auftrag", "commande", "pedido", "ordine", "zamow", "zamów", "objedn", "ref",
@@ -226,7 +226,7 @@ var hintWords = map[string][]string{
 	FieldCarrier:              {"carrier", "courier", "provider"},
 }
 
-// SoundsLike returns the field that a name sounds like: rawTrackingNumber, or [FieldCarrier]; empty for others.
+// SoundsLike returns the field that a name suggests: rawTrackingNumber or [FieldCarrier], else "".
 func SoundsLike(name string) string {
 	for _, field := range []string{tracking.FieldNumber, FieldCarrier} {
 		if sounds(field, name) {
@@ -236,7 +236,7 @@ func SoundsLike(name string) string {
 	return ""
 }
 
-// foldName returns a name as names are compared: its letters and digits, without case and accents.
+// foldName returns the form in which names are compared: letters and digits, without case and accents.
 func foldName(s string) string {
 	return strings.Map(func(r rune) rune {
 		if !unicode.IsLetter(r) && !unicode.IsDigit(r) {
@@ -246,7 +246,7 @@ func foldName(s string) string {
 	}, norm.NFKD.String(s))
 }
 
-// nameRank returns 3 for the interface's name of a field, 2 but for case and punctuation, 1 for a synonym, else 0.
+// nameRank returns 3 for the interface's name of a field, 2 if case or punctuation differ, 1 for a synonym, else 0.
 func nameRank(field, name string) int {
 	if slices.Contains(fieldNames[field], name) {
 		return 3
@@ -263,7 +263,7 @@ func nameRank(field, name string) int {
 	return 0
 }
 
-// rank is nameRank for a name of the header, which may have a column that has to stand beside it.
+// rank is nameRank for a name of the header, taking into account that a synonym may require another column.
 func (r *resolver) rank(field, name string) int {
 	if beside := synonyms()[field][foldName(name)]; beside != "" {
 		return min(1, len(r.columnsLike(beside)))
@@ -271,7 +271,7 @@ func (r *resolver) rank(field, name string) int {
 	return nameRank(field, name)
 }
 
-// intendedField returns the path of the item's field that an unknown JSON name may be meant for, or "".
+// intendedField returns the path of the item's field that an unknown JSON name probably means, or "".
 func intendedField(name string) string {
 	for _, field := range []string{tracking.FieldReferID, tracking.FieldNumber} {
 		if nameRank(field, name) > 0 {
@@ -287,19 +287,19 @@ func intendedField(name string) string {
 	return ""
 }
 
-// Limits of the columns that are kept with rows and not sent.
+// Limits of the columns that are kept with rows but not sent.
 const (
-	MaxOwn     = 16   // of a table, its first ones
-	MaxOwnText = 1000 // bytes of a value; a longer one is not kept
+	MaxOwn     = 16   // columns of a table; the first ones are kept
+	MaxOwnText = 1000 // bytes of a value; longer ones are not kept
 )
 
 type ownColumns struct {
 	at    []int
 	names []string // as JSON
-	text  []byte   // of the row at hand
+	text  []byte   // of the current row
 }
 
-// keep keeps a column if it has a name that no other one has, and there is room.
+// keep keeps a column if its name is unique and there is room.
 func (c *ownColumns) keep(header []string, at int) bool {
 	name := header[at]
 	sameName := func(i int) bool { return foldName(header[i]) == foldName(name) }
@@ -310,7 +310,7 @@ func (c *ownColumns) keep(header []string, at int) bool {
 	return true
 }
 
-// own returns what the own columns of the current record hold, as a JSON object; empty for nothing.
+// ownText returns the current record's values in own columns, as a JSON object; empty if there are none.
 func (t *table) ownText() string {
 	c := &t.own
 	c.text = c.text[:0]
@@ -339,7 +339,7 @@ func (t *table) ownText() string {
 	return string(append(c.text, '}'))
 }
 
-// asWindows1252 returns a text that is no UTF-8 as Excel in Western Europe and America writes it.
+// asWindows1252 returns s, decoded as Windows-1252 if it is not UTF-8: Western versions of Excel write that.
 func asWindows1252(s string) string {
 	if utf8.ValidString(s) {
 		return s
@@ -352,7 +352,7 @@ func appendJSON(dst, text []byte) []byte {
 	plain := func(c byte) bool { return c >= ' ' && c != '"' && c != '\\' && c != '<' && c != '>' && c != '&' }
 	for _, c := range text {
 		if !plain(c) {
-			text, _ = json.Marshal(string(text)) //nolint:errchkjson // a text has no error
+			text, _ = json.Marshal(string(text)) //nolint:errchkjson // strings always encode
 			return append(dst, text...)          //nolint:gocritic // each value ends the function
 		}
 	}

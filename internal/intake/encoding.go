@@ -21,20 +21,20 @@ const (
 
 const utf8BOM = "\ufeff"
 
-// charset is how an input's bytes become text. Bytes that stand for no character become U+FFFD; those
-// of UTF-8 are left for each value's own check.
+// charset says how an input's bytes become text. Bytes that represent no character become U+FFFD; invalid UTF-8 is
+// left to the check of each value.
 type charset struct {
 	name    string
 	bomSize int               // length of the byte order mark
-	codec   encoding.Encoding // nil for UTF-8, whose bytes are taken as they are
+	codec   encoding.Encoding // nil for UTF-8, whose bytes are used unchanged
 }
 
-// headSize is how many bytes decide what an input is.
+// headSize is how many leading bytes determine the kind of an input.
 const headSize = 4096
 
 const saveAsUTF8 = "save the sheet as CSV UTF-8 and use that file"
 
-// detectEncoding returns the charset of an input by its first bytes and the encoding that was given.
+// detectEncoding returns the charset of an input from its first bytes and the --encoding given.
 func detectEncoding(file string, head []byte, asked string) (charset, error) {
 	named, err := lookupEncoding(asked)
 	if err != nil {
@@ -59,7 +59,7 @@ func detectEncoding(file string, head []byte, asked string) (charset, error) {
 	return charset{name: utf8Name}, nil
 }
 
-// byBOM returns the charset of an input by its byte order mark, without one a charset with bomSize 0.
+// byBOM returns the charset that a byte order mark indicates; without one its bomSize is 0.
 func byBOM(file string, head []byte) (charset, error) {
 	switch {
 	case bytes.HasPrefix(head, []byte("\xff\xfe\x00\x00")), bytes.HasPrefix(head, []byte("\x00\x00\xfe\xff")):
@@ -75,7 +75,7 @@ func byBOM(file string, head []byte) (charset, error) {
 	return charset{}, nil
 }
 
-// encodingConflict returns the error for an input in another encoding than the given one.
+// encodingConflict returns the error for an input whose encoding differs from --encoding.
 func encodingConflict(file, asked, reason, name string) error {
 	return &FileError{
 		File: file, Message: "the text " + reason + ", but --encoding is " + show(asked),
@@ -130,12 +130,12 @@ func lookupEncoding(name string) (charset, error) {
 type utf8Evidence struct {
 	needed  int    // multi-byte characters that prove UTF-8
 	found   int    // such characters
-	invalid bool   // some bytes are not UTF-8, or are those of UTF-16
-	rest    []byte // the beginning of a character, up to 3 bytes
+	invalid bool   // some bytes are not UTF-8, or look like UTF-16
+	rest    []byte // an incomplete character, up to 3 bytes
 }
 
-// newEvidence returns evidence against a charset. One such character decides where each byte is a
-// character of its own: two or more letters in a row would have to be rare ones.
+// newEvidence returns evidence against a charset. One multi-byte character is enough against a single-byte charset:
+// there it would be two or more rare letters in a row.
 func newEvidence(against charset) *utf8Evidence {
 	if _, single := against.codec.(*charmap.Charmap); single {
 		return &utf8Evidence{needed: 1}
@@ -174,7 +174,7 @@ func (e *utf8Evidence) isUTF8(head []byte) bool {
 	return !e.invalid && e.found >= e.needed
 }
 
-// utf8Guard reads r and returns err instead of its end if all of it was UTF-8.
+// utf8Guard reads r. If all of it was UTF-8, it returns err in place of EOF.
 type utf8Guard struct {
 	r   io.Reader
 	e   *utf8Evidence

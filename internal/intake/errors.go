@@ -13,20 +13,20 @@ import (
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
-// Longest foreign text that goes into a message or a problem.
+// Limits of foreign text in a message or a problem.
 const (
 	maxShown = 60  // characters of a name
 	maxValue = 256 // bytes of a value
 )
 
-// FileError says that an input can't be read, or not any further than its place.
+// FileError reports that an input can't be read, or not beyond a place.
 type FileError struct {
 	File    string
-	Line    int // physical, 1-based; 0 for all of the input
-	Column  int // character of the line, 1-based; 0 if the line is meant
+	Line    int // physical, 1-based; 0 for the whole input
+	Column  int // character of the line, 1-based; 0 for the whole line
 	Message string
 	hint    string
-	row     int // of a table, that a spreadsheet shows; 0 for others
+	row     int // of a table, as a spreadsheet numbers it; 0 otherwise
 }
 
 func (e *FileError) Error() string {
@@ -50,10 +50,10 @@ func foreignFile(file, kind, hint string) error {
 	return &FileError{File: file, Message: "this is " + kind + ", not XLSX, CSV or JSON", hint: hint}
 }
 
-// ReadError says that an input could not be read to its end.
+// ReadError reports that an input could not be read to its end.
 type ReadError struct {
 	File string
-	Err  error // of the reader
+	Err  error // the reader's error
 }
 
 func (e *ReadError) Error() string { return fmt.Sprintf("read %s: %v", showName(e.File), e.Err) }
@@ -65,7 +65,7 @@ func (e *ReadError) Hint() string {
 	return "check the disk or device, or copy the input elsewhere; then run the command again"
 }
 
-// OptionError says that [Options] are wrong or contradict each other, whatever the input is.
+// OptionError reports that [Options] are wrong or contradict each other, whatever the input is.
 type OptionError struct {
 	Option string // the flag, such as --encoding
 	Value  string // as given
@@ -80,7 +80,7 @@ func (e *OptionError) Error() string {
 // Hint says what to do about it.
 func (e *OptionError) Hint() string { return e.hint }
 
-// MixError says that rows of two inputs, of different columns or formats, can't stand in one file of rejects.
+// MixError reports that rows of two inputs can't go into one file of rejects: their columns or formats differ.
 type MixError struct {
 	First string // name of the input whose rows are there already
 	File  string
@@ -106,7 +106,7 @@ func show(s string) string {
 	return tracking.Quote(s)
 }
 
-// showName shows the name of a file, as it is where that can do no harm.
+// showName returns a file name for messages, quoted only if it could be misread.
 func showName(name string) string {
 	if name == "" || !graphic(name) || strings.ContainsAny(name, `"\`) {
 		return tracking.Quote(name)
@@ -114,12 +114,12 @@ func showName(name string) string {
 	return name
 }
 
-// graphic reports whether every character of s is valid and can be seen.
+// graphic reports whether every character of s is valid and visible.
 func graphic(s string) bool {
 	return utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsGraphic(r) })
 }
 
-// Shorten cuts a value to what a problem may carry.
+// Shorten cuts a value to the length that a problem may carry.
 func Shorten(s string) string {
 	if len(s) <= maxValue {
 		return s
@@ -134,30 +134,30 @@ func Shorten(s string) string {
 // maxHeader is how many names of a header a message shows.
 const maxHeader = 40
 
-// Mapping is one use of --map.
+// Mapping is one --map flag.
 type Mapping struct {
 	Field  string
 	Header string // name of the column
 }
 
-// ColumnError says that it can't be told which column of a header is which field.
+// ColumnError reports that the columns of some fields can't be determined.
 type ColumnError struct {
 	File   string
-	Sheet  string    // of a workbook; Line is the row's number then
+	Sheet  string    // of a workbook; Line is then the row's number
 	Line   int       // physical line of the header, 1-based
 	Fields []string  // the fields that are missing or ambiguous
 	Header []string  // every column found, in order
 	Found  []string  // for one ambiguous field, the columns that could be it
-	Maps   []Mapping // uses of --map that fit, none or one a field; for an ambiguous field one a choice
+	Maps   []Mapping // --map flags that fit: at most one per field, or one per choice for an ambiguous field
 	Saved  []string  // saved mappings that fit the header: see [ColumnError.Offer]
 	reason string
-	others string // further sheets that were looked at, with their numbers
-	data   bool   // the line has values, no names
-	taken  []bool // columns that are other fields
+	others string // further sheets that were tried, with their numbers
+	data   bool   // the line has values instead of names
+	taken  []bool // columns already assigned to other fields
 }
 
-// Offer notes which of the saved mappings, each the column of some fields, fit the
-// header: every column that they name is there, once, and they have the fields that are missing.
+// Offer records in Saved which of the saved mappings, from field to column, fit the header: they map all missing
+// fields, and each of their columns is there exactly once.
 func (e *ColumnError) Offer(saved map[string]map[string]string) {
 	for _, name := range slices.Sorted(maps.Keys(saved)) {
 		mapping := saved[name]
@@ -192,7 +192,7 @@ func (e *ColumnError) where() string {
 	return fmt.Sprintf("%s:%d", showName(e.File), e.Line)
 }
 
-// Hint gives the exact flags to type.
+// Hint names the exact flags to type.
 func (e *ColumnError) Hint() string {
 	if e.others != "" {
 		return e.mapHint() + "; other sheets: " + e.others + " (--sheet)"

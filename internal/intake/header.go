@@ -13,10 +13,10 @@ import (
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
-// delimiters are the delimiters that a header may have, the most common first.
+// delimiters are the possible delimiters of a header, the most common first.
 const delimiters = ",;\t|"
 
-// Header returns the names of the columns of a table, none for JSON. Errors are those of [Open].
+// Header returns the column names of a table, or none for JSON. Its errors are those of [Open].
 func Header(name string, r io.Reader, o Options) ([]string, error) {
 	in, err := Open(name, r, o)
 	if wrong, ok := errors.AsType[*ColumnError](err); ok {
@@ -79,7 +79,7 @@ func openTable(r *Reader, win *window, o Options) error {
 	return nil
 }
 
-// preamble finds out how lines end, drops lines before the header, and returns the delimiter of sep=;, or 0.
+// preamble detects the line ends, drops lines before the header, and returns the delimiter of sep=;, or 0.
 func (t *table) preamble() (sep byte, err error) {
 	first, err := t.firstLine()
 	if err != nil {
@@ -150,7 +150,7 @@ func (t *table) readHeader(sep byte) error {
 	return search.failure()
 }
 
-// checkHeaderText returns an error for a header with a NUL, which a text in UTF-16 without a byte order mark has too.
+// checkHeaderText returns an error for a header with a NUL, which also occurs in UTF-16 without a byte order mark.
 func (t *table) checkHeaderText() error {
 	if t.list || bytes.IndexByte(t.rec.raw, 0) < 0 {
 		return nil
@@ -161,7 +161,7 @@ func (t *table) checkHeaderText() error {
 	}
 }
 
-// readNames reads the next line, which may be the header. sep is its delimiter, or 0.
+// readNames reads the next line, which may be the header. sep is its delimiter, or 0 if unknown.
 func (t *table) readNames(sep byte) ([]string, error) {
 	t.scan.dropRecord()
 	line, err := t.firstLine()
@@ -197,7 +197,7 @@ func (t *table) resolve(line int, names []string) (err error) {
 	return err
 }
 
-// firstLine returns the text up to the next line end outside quotes; inside them if no quote closes.
+// firstLine returns the text up to the next line end outside quotes, or up to any line end if a quote never closes.
 func (t *table) firstLine() ([]byte, error) {
 	win := t.scan.win
 	for {
@@ -221,7 +221,7 @@ func (t *table) firstLine() ([]byte, error) {
 	}
 }
 
-// lineBreak returns where the first line ends outside quotes, -1 if it does not.
+// lineBreak returns the offset of the first line end outside quotes, or -1.
 func lineBreak(text []byte) int {
 	inside := false
 	for i, c := range text {
@@ -264,7 +264,7 @@ func guessDelimiter(header []byte, file string) byte {
 	return best
 }
 
-// countFields counts the identifiers for which a header split at delim has a column.
+// countFields counts the identifiers that have a column in a header split at delim.
 func countFields(header []byte, delim byte) int {
 	n := 0
 	names := strings.Split(string(header), string(rune(delim)))

@@ -8,15 +8,15 @@ import (
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
-// headerRows is how many lines, or rows with a cell, may be the header: a title can stand above it.
+// headerRows is how many lines, or rows with a cell, are tried as the header: a title may precede it.
 const headerRows = 20
 
 type headerSearch struct {
-	best *ColumnError // of the line that is most like one; nil before the first
-	rows [][]string   // the lines below it
+	best *ColumnError // for the line most like a header; nil before the first
+	rows [][]string   // the lines after it
 }
 
-// miss takes a line that is no header. It returns an error if no line below it is to be tried.
+// miss records a line that is not a header. It returns an error if no later line should be tried.
 func (h *headerSearch) miss(err error, names []string) error {
 	wrong, ok := errors.AsType[*ColumnError](err)
 	switch {
@@ -41,13 +41,13 @@ func (e *ColumnError) likelier(other *ColumnError) bool {
 
 func filled(names []string) int { return len(names) - count(names, "") }
 
-// failure returns the error of an input without a header, once a line was missed.
+// failure returns the error for an input without a header. At least one line must have been missed.
 func (h *headerSearch) failure() error {
 	h.best.propose(h.rows)
 	return h.best
 }
 
-// isData returns the cell that shows that a line has values rather than names; empty if none does.
+// isData returns the cell showing that a line has values rather than names; empty if there is none.
 func isData(names []string) string {
 	if filled(names) < 2 {
 		return ""
@@ -66,8 +66,8 @@ func isData(names []string) string {
 	return found
 }
 
-// propose finds the columns that --map may name for the missing fields: the only one that sounds like
-// the field and can have such values, else for the number the only one whose values are numbers.
+// propose finds the columns that --map could name for the missing fields: the only one that sounds like the field and
+// can have such values, else for the number the only one whose values are numbers.
 func (e *ColumnError) propose(rows [][]string) {
 	if len(e.Found) > 0 || e.data {
 		return
@@ -110,7 +110,7 @@ func sounds(field, name string) bool {
 	return slices.ContainsFunc(hintWords[field], func(part string) bool { return strings.Contains(name, part) })
 }
 
-// canBe reports whether no value of a column is odd for a field; an order has a digit.
+// canBe reports whether all values of a column suit a field; an order must have a digit.
 func canBe(field string, column int, rows [][]string) bool {
 	return !slices.ContainsFunc(valuesOf(column, rows), func(v string) bool {
 		switch field {

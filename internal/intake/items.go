@@ -16,23 +16,23 @@ import (
 // maxUnknown is how many unknown fields of one item are named.
 const maxUnknown = 10
 
-// Where in a JSON text the next value stands.
+// Position of the next value in a JSON text.
 type jsonState int
 
 const (
 	atTop   jsonState = iota
-	inArray           // of an array of items
-	inData            // of the array data of an object
+	inArray           // of items
+	inData            // the data member of an object
 )
 
-// items reads the items of JSON: of arrays, of objects with only an array data, and one after the other.
+// items reads JSON items: from arrays, from objects with only an array data, and from consecutive objects.
 type items struct {
 	jsonText
 	opt          Options
 	sum          *Summary
 	carrier      *carriers
 	state        jsonState
-	afterElement bool // the current array had a value already
+	afterElement bool // the current array has had a value
 }
 
 func openJSON(r *Reader, win *window, o Options) error {
@@ -48,7 +48,7 @@ func openJSON(r *Reader, win *window, o Options) error {
 	return it.err
 }
 
-// dataPrefix returns where the first item begins in an object that begins with an array named data, else 0.
+// dataPrefix returns the offset of the first item in an object that begins with an array named data, else 0.
 func (it *items) dataPrefix() int {
 	const key = `"data"`
 	at, _ := it.peekAt(1)
@@ -160,12 +160,12 @@ type itemDecoder struct {
 	*items
 	raw           []byte
 	rec           Record
-	at            [len(knownFields)]int  // places of the values of known fields; 0 for those not met
-	hasProblem    [len(knownFields)]bool // known fields that have a problem already
-	unknownFields int                    // unknown fields
-	printed       bool                   // waybill printed it; known once it was examined for that
+	at            [len(knownFields)]int  // offsets of the values of known fields; 0 if not met
+	hasProblem    [len(knownFields)]bool // known fields that already have a problem
+	unknownFields int                    // number of unknown fields
+	printed       bool                   // waybill printed it; valid once examined
 	examined      bool
-	isList        bool // a list of items stands where an item should
+	isList        bool // it is a list of items, where an item is expected
 }
 
 func (it *items) item(raw []byte) Record {
@@ -244,7 +244,7 @@ func (d *itemDecoder) field(m member) {
 	}
 }
 
-// otherField reads a field that items do not have. Rows that waybill prints have a state and further fields.
+// otherField reads a field that items do not have. Rows printed by waybill have a state and further fields.
 func (d *itemDecoder) otherField(m member) {
 	if !d.examined {
 		d.examined = true
@@ -269,7 +269,7 @@ func (d *itemDecoder) carrierCode(m member) {
 	}
 }
 
-// firstTime reports whether a known field was not read before; a repeated one becomes a problem.
+// firstTime reports whether a known field was not read before; a repeated field becomes a problem.
 func (d *itemDecoder) firstTime(m member, path string) bool {
 	i := slices.Index(knownFields[:], m.key)
 	if d.at[i] > 0 {
@@ -351,14 +351,14 @@ func (d *itemDecoder) string(m member, field string) string {
 	return string(trimmed)
 }
 
-// kindNames are by the first byte of a value; others begin numbers.
+// kindNames are indexed by the first byte of a value; other first bytes begin numbers.
 var kindNames = map[byte]string{
 	'{': "an object", '[': "an array", '"': "a string", 't': "true or false", 'f': "true or false", 'n': "null",
 }
 
 func kindName(raw []byte) string { return cmp.Or(kindNames[raw[0]], "a number") }
 
-// compact returns an item on one line without waybillError. What is no item becomes the field "value" of an object.
+// compact returns an item on one line without waybillError. Anything but an item becomes an object's field "value".
 func compact(raw []byte) string {
 	var b bytes.Buffer
 	part := func(raw []byte) { _ = json.Compact(&b, raw) } // it is valid

@@ -21,7 +21,7 @@ type position struct {
 	char int // character of the line, 1-based
 }
 
-// after returns the place behind text, which begins at p. Lines end with LF, CRLF or CR.
+// after returns the position after text, which begins at p. Lines end with LF, CRLF or CR.
 func (p position) after(text []byte) position {
 	for {
 		n := bytes.IndexAny(text, "\r\n")
@@ -70,7 +70,7 @@ func (t *jsonText) peek() byte {
 			return text[n]
 		}
 		if n > 0 && text[n-1] == '\r' {
-			n-- // what follows may belong to the same line end
+			n-- // the next byte may belong to the same line end
 		}
 		t.discard(n)
 		if !t.win.more() {
@@ -100,7 +100,7 @@ func (t *jsonText) take(c byte) bool {
 	return true
 }
 
-// peekAt returns the offset of the first byte at or after from that is no white space, and the byte, 0 at the end.
+// peekAt returns the first byte at or after from that is not white space, with its offset; 0 at the end.
 func (t *jsonText) peekAt(from int) (int, byte) {
 	for at := from; at <= MaxRecord; at++ {
 		text := t.win.fill(at + 1)
@@ -172,14 +172,14 @@ func (t *jsonText) valueLength() int {
 	return 0
 }
 
-// valueScan is a resumable search for the end of a value, in text that is not yet validated.
+// valueScan is a resumable search for the end of a value in text that is not validated yet.
 type valueScan struct {
 	at       int // next byte to scan, or the end of the value
 	depth    int // open brackets
 	inString bool
 }
 
-// scan continues to the end of the value and returns true, or of text. wrong is the error where it stopped.
+// scan continues to the end of the value, and returns true, or to the end of text. wrong is the error at e.at.
 func (e *valueScan) scan(text []byte) (done bool, wrong string) {
 	for ; e.at < len(text); e.at++ {
 		c := text[e.at]
@@ -212,10 +212,10 @@ func (e *valueScan) scan(text []byte) (done bool, wrong string) {
 
 type member struct {
 	jsonscan.Value
-	key string // the name; as written if it is not Unicode text
+	key string // the name; as written if it is not valid Unicode
 }
 
-// members returns the fields of the object that begins at i, in text that is known to be valid JSON.
+// members returns the fields of the object at i, in valid JSON.
 func members(raw []byte, i int) iter.Seq[member] {
 	return func(yield func(member) bool) {
 		for v := range jsonscan.Values(raw, i) {
@@ -226,7 +226,7 @@ func members(raw []byte, i int) iter.Seq[member] {
 	}
 }
 
-// key returns the name of a field. The known names take no memory.
+// key returns the name of a field. Known names are not allocated.
 func key(raw []byte) string {
 	for _, known := range knownFields {
 		if string(raw[1:len(raw)-1]) == known {

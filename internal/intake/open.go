@@ -67,7 +67,7 @@ func Open(name string, r io.Reader, o Options) (*Reader, error) {
 	return out, nil
 }
 
-// readError names the input in an error of its reader, unless it is named.
+// readError adds the input's name to an error of its reader, unless it has one.
 func readError(name string, err error) error {
 	if wrong, ok := errors.AsType[*FileError](err); ok {
 		return wrong
@@ -78,7 +78,7 @@ func readError(name string, err error) error {
 	return &ReadError{File: name, Err: err}
 }
 
-// isWorkbook reports whether an input is an XLSX workbook; an error if something else is asked for.
+// isWorkbook reports whether an input is an XLSX workbook. It returns an error if the options contradict that.
 func (o Options) isWorkbook(name string, head []byte) (bool, error) {
 	is := xlsx.Magic(head)
 	switch {
@@ -95,7 +95,7 @@ func (o Options) isWorkbook(name string, head []byte) (bool, error) {
 	return is, nil
 }
 
-// firstTextSize is how many bytes of text decide the format.
+// firstTextSize is how many bytes of text determine the format.
 const firstTextSize = 16
 
 // firstText fills the window with the first text after white space, and returns the window.
@@ -108,13 +108,13 @@ func (w *window) firstText() []byte {
 	}
 }
 
-// signatures are the kinds of binary file that are given by mistake.
+// signatures are the kinds of binary files that are often given by mistake.
 var signatures = []struct{ magic, kind, hint string }{
 	{"\x1f\x8b", "compressed (gzip)", "unpack it and use the file inside"},
 	{"%PDF-", "a PDF document", "export the table as CSV UTF-8"},
 }
 
-// refuseForeign returns an error if head begins a kind of file that is known not to be a table in text.
+// refuseForeign returns an error if head is the beginning of a known binary format.
 func refuseForeign(file string, head []byte) error {
 	for _, s := range signatures {
 		if bytes.HasPrefix(head, []byte(s.magic)) {
@@ -124,7 +124,7 @@ func refuseForeign(file string, head []byte) error {
 	return nil
 }
 
-// markup are the beginnings of pages and documents that are saved under a table's name, in lower case.
+// markup lists the beginnings, in lower case, of pages and documents that are saved as tables.
 var markup = map[string][]string{
 	"a web page (HTML)": {"<!doctype", "<html", "<head", "<body", "<meta", "<table", "<!--"},
 	"an XML document":   {"<?xml"},
@@ -142,7 +142,7 @@ func refuseMarkup(file string, text []byte) error {
 	return nil
 }
 
-// isJSON reports whether text is meant as JSON; the file's name decides between an array and a table.
+// isJSON reports whether text is meant to be JSON; the file's name decides between an array and a table.
 func (o Options) isJSON(file string, text []byte) bool {
 	text = bytes.TrimLeft(text, " \t\r\n")
 	if len(text) == 0 || (text[0] != '{' && text[0] != '[') {
@@ -170,13 +170,13 @@ const readSize = 256 << 10 // bytes
 
 var errEnd = errors.New("end of text")
 
-// window is a buffered part of a stream. It grows when its user asks for more.
+// window is a buffered part of a stream. It grows on demand.
 type window struct {
 	r          io.Reader
 	buf        []byte
 	start, end int
-	file       string // of the stream, for errors
-	err        error  // why there is no more; errEnd at the end, else see readError
+	file       string // name of the stream, for errors
+	err        error  // why there is no more: errEnd at the end, else from readError
 }
 
 func newWindow(r io.Reader) *window {
@@ -188,7 +188,7 @@ func (w *window) bytes() []byte { return w.buf[w.start:w.end] }
 
 func (w *window) drop(n int) { w.start += n }
 
-// more reads further bytes. It returns false when there are none; err says why.
+// more reads further bytes. It returns false if there are none; err says why.
 func (w *window) more() bool {
 	if w.err != nil {
 		return false
@@ -205,7 +205,7 @@ func (w *window) more() bool {
 		n, w.err = w.r.Read(w.buf[w.end:])
 	}
 	w.end += n
-	if w.err == io.EOF { //nolint:errorlint // as readers return it
+	if w.err == io.EOF { //nolint:errorlint // readers return io.EOF unwrapped
 		w.err = errEnd
 	} else if w.err != nil {
 		w.err = readError(w.file, w.err)

@@ -9,23 +9,23 @@ import (
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
-// refFields are the fields that can name a tracking, the first choice first.
+// refFields are the fields that can identify a tracking, preferred first.
 var refFields = []string{tracking.FieldReferID, tracking.FieldNumber}
 
-// outputNames are the names that our own output gives to those fields beside the interface's own.
+// outputNames are further names of those fields in waybill's own output.
 var outputNames = map[string][]string{
 	tracking.FieldReferID: {"REFERENCE"},
 	tracking.FieldNumber:  {"trackingNumber", "NUMBER"},
 }
 
-// beginList makes the table one without a header.
+// beginList makes t a table without a header.
 func (t *table) beginList() {
 	t.list, t.sum.Missing = true, nil
 	t.cols = columns{header: []string{""}, number: none, code: none, carrier: none}
 }
 
-// resolveRefs finds the columns of referIds and numbers, of which one is enough, and the columns of
-// --map that the header lacks. A text of one other column is a list; of a sheet findHeader says so.
+// resolveRefs finds the columns of referIds and numbers, one of which is enough, and the --map columns that the
+// header lacks. A text with a single other column is a list; for sheets findHeader decides that.
 func (t *table) resolveRefs(line int, header []string) error {
 	t.list, t.sum.Missing = false, nil
 	if t.opt.Format == List {
@@ -136,7 +136,7 @@ func (t *table) checkListLine() {
 	}, none)
 }
 
-// ref decodes a string, or an object's names for a tracking. Other fields, as in our own output, are passed over.
+// ref decodes a string, or an object's identifiers of a tracking. It ignores other fields, as in waybill's output.
 func (it *items) ref(raw []byte) Record {
 	d := &itemDecoder{items: it, raw: raw, rec: Record{File: it.file, Line: it.pos.line}}
 	var whole member
@@ -164,16 +164,16 @@ func (it *items) ref(raw []byte) Record {
 	}
 	switch {
 	case d.rec.Item.Number != "":
-		d.rec.Ref = "" // the object says which is which
+		d.rec.Ref = "" // the object says which field is which
 	case d.rec.Ref != "":
-		d.rec.Item.ReferID = "" // in our output it repeats a REF that may be a number
+		d.rec.Item.ReferID = "" // in waybill's output it repeats a REF that may be a number
 	case d.rec.unnamed() && d.rec.Good():
 		d.problem(0, "", noRef)
 	}
 	return d.rec
 }
 
-// refValue reads the value of a field, null for none.
+// refValue reads the value of a field; null means absent.
 func (d *itemDecoder) refValue(m member, name string, into *string) {
 	if m.Raw[0] == 'n' {
 		return

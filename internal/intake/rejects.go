@@ -15,20 +15,20 @@ import (
 	"github.com/waybill-cli/waybill/internal/xlsx"
 )
 
-// errNoText says that a row was read without Options.KeepText and is good, so that its text is gone.
+// errNoText reports that a good row was read without Options.KeepText, so that its text was not kept.
 var errNoText = errors.New("the text of the row was not kept")
 
-// dialect is how an input is written, as far as more rows can be written like it. The zero value is JSON.
+// dialect says how an input is written, as far as needed to write rows in the same way. The zero value is JSON.
 type dialect struct {
 	coding charset
-	header string // without the columns called waybillError
+	header string // without waybillError columns
 	delim  byte   // 0 for JSON
-	sep    bool   // a line such as sep=; stands first
+	sep    bool   // a line such as sep=; precedes the header
 	eol    string // line end
-	book   bool   // a sheet of a workbook; header has the names, each ended by NUL
+	book   bool   // a sheet of a workbook; header has the names, each terminated by NUL
 }
 
-// dialect returns how the table is written, once its header was read.
+// dialect returns how the table is written. The header must have been read.
 func (t *table) dialect() dialect {
 	eol := t.scan.win.bytes()[len(t.rec.raw):t.scan.recordBytes]
 	return dialect{
@@ -40,21 +40,21 @@ func (d dialect) compatible(other dialect) bool {
 	return d.header == other.header && d.delim == other.delim && d.coding.name == other.coding.name && d.book == other.book
 }
 
-// Rejects writes bad rows as they stood in their input, in its columns, delimiter, line ends and encoding, with a
-// last column waybillError that says what is wrong and that is not read again. Rows of a workbook become a workbook
-// of one sheet, with their values and number formats. Rows of JSON inputs become JSON Lines with such a field. An
-// input in another encoding than UTF-8 becomes UTF-8 with a byte order mark, which is read without naming an
-// encoding. It is not safe for concurrent use.
+// Rejects writes bad rows as they are in their input, with its columns, delimiter, line ends and encoding, and a last
+// column waybillError that says what is wrong and that is not read again. Rows of a workbook go into a workbook with
+// one sheet, with their values and number formats. Rows of JSON inputs become JSON Lines with such a field. Inputs in
+// other encodings than UTF-8 become UTF-8 with a byte order mark, so that reading needs no encoding. It is not safe
+// for concurrent use.
 type Rejects struct {
 	w     *bufio.Writer
-	first *Reader // whose dialect is used; nil before the first row
+	first *Reader // its dialect is used; nil before the first row
 	book  *xlsx.Writer
 }
 
-// NewRejects returns a writer of rejected rows to w. Nothing reaches w before the first row.
+// NewRejects returns a writer of rejected rows to w. It writes nothing to w before the first row.
 func NewRejects(w io.Writer) *Rejects { return &Rejects{w: bufio.NewWriter(w)} }
 
-// Flush writes what is still buffered. It does not close the writer below.
+// Flush writes buffered rows. It does not close the underlying writer.
 func (j *Rejects) Flush() error {
 	var err error
 	if j.book != nil {
@@ -69,8 +69,8 @@ func (j *Rejects) Flush() error {
 	return nil
 }
 
-// Write writes rec, which r returned, with its problems but for the notes; a good one only if r was opened with
-// KeepText. It returns a [*MixError] if r is of another dialect than the rows before.
+// Write writes rec, which r returned, with its problems except notes; a good row only if r was opened with KeepText.
+// It returns a [*MixError] if the dialect of r differs from that of earlier rows.
 func (j *Rejects) Write(r *Reader, rec Record) error {
 	if rec.text == "" && rec.cells == nil {
 		return fmt.Errorf("write rejects: line %d: %w", rec.Line, errNoText)
@@ -110,7 +110,7 @@ func (j *Rejects) open(r *Reader) error {
 		head += "sep=" + string(rune(d.delim)) + d.eol
 	}
 	if strings.Contains(d.header, "\r") {
-		head += d.eol // it shows that a carriage return alone ends no line
+		head += d.eol // it shows that a carriage return alone does not end a line
 	}
 	if d.delim != 0 {
 		head += d.header + string(rune(d.delim)) + errorColumn + d.eol
@@ -127,7 +127,7 @@ func (d dialect) row(rec Record) []byte {
 			b = append(b[:0], `{"`...)
 		}
 		b = append(append(b, errorColumn...), `":`...)
-		text, _ := json.Marshal(reason) //nolint:errchkjson // a text has no error
+		text, _ := json.Marshal(reason) //nolint:errchkjson // strings always encode
 		return append(append(b, text...), "}\n"...)
 	}
 	b := append([]byte(rec.text), d.delim)
@@ -135,7 +135,7 @@ func (d dialect) row(rec Record) []byte {
 	return append(b, d.eol...)
 }
 
-// reason says on one line what is wrong with a record. It can't be taken for a formula.
+// reason says on one line what is wrong with a record. It can't be mistaken for a formula.
 func reason(rec Record) string {
 	var parts []string
 	for _, p := range rec.Problems {
@@ -163,7 +163,7 @@ func reason(rec Record) string {
 	return where + ": " + strings.Join(parts, "; ")
 }
 
-// columnNames returns the names in the header without waybillError.
+// columnNames returns the names in the header, except waybillError.
 func (t *table) columnNames() []string {
 	var names []string
 	for i, name := range t.cols.header {
@@ -176,7 +176,7 @@ func (t *table) columnNames() []string {
 
 func (j *Rejects) writeCells(t *table, rec Record) error {
 	row := make([]xlsx.Value, 0, len(t.cols.header)+1)
-	next := 0 // cell of the record
+	next := 0 // index of the next cell
 	for i := range t.cols.header {
 		var v xlsx.Value
 		if next < len(rec.cells) && rec.cells[next].Column == i {

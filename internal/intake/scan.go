@@ -14,9 +14,9 @@ var errLong = errors.New("record too long")
 type quoting byte
 
 const (
-	unquoted   quoting = iota // as it is
-	quoted                    // between quotes, with quotes inside doubled
-	strayQuote                // as it is, with a quote somewhere inside
+	unquoted   quoting = iota // plain
+	quoted                    // in quotes, with inner quotes doubled
+	strayQuote                // plain, but with a quote inside
 )
 
 // cell is the range of a cell in its record, quotes included.
@@ -27,26 +27,26 @@ type cell struct {
 
 // record is one record of a CSV file as written.
 type record struct {
-	raw     []byte // without line end; valid until the next one is read
+	raw     []byte // without line end; valid until the next record is read
 	cells   []cell
 	line    int               // physical line on which it starts, 1-based
-	row     int               // that a spreadsheet shows it in, 1-based
-	lineEnd bool              // false for the last one of a file without a line end
-	fault   *tracking.Problem // wrong quotes, after which the last cell has all text from the faulty cell on; nil for none
+	row     int               // as a spreadsheet numbers it, 1-based
+	lineEnd bool              // false for the last record of a file without a final line end
+	fault   *tracking.Problem // wrong quotes: the last cell then has all text from the faulty cell on; nil if none
 }
 
-// scanner splits delimited text into records and cells. Unlike encoding/csv, it keeps the text of a
-// record for [Rejects], ends lines at CR where the file does, and takes a quote inside an unquoted
-// cell as it is, so that a stray one can never swallow rows.
+// scanner splits delimited text into records and cells. Unlike encoding/csv, it keeps the text of a record for
+// [Rejects], ends lines at CR if the file does, and keeps a quote inside an unquoted cell, so that a stray quote
+// never swallows rows.
 type scanner struct {
 	win         *window
 	delim       byte
 	cr          bool // lines end with CR alone
 	line        int  // physical line at the beginning of win, 1-based
 	recordEnd   int  // bytes of the last record, without line end
-	recordBytes int  // likewise, line end included
+	recordBytes int  // bytes of the last record, with line end
 	recordLines int  // physical lines of the last record
-	noRows      int  // lines before it that are no rows of a spreadsheet
+	noRows      int  // earlier lines that are not rows in a spreadsheet
 }
 
 func newScanner(win *window) *scanner { return &scanner{win: win, line: 1} }
@@ -56,11 +56,11 @@ func (s *scanner) skip(after int) {
 	s.line++
 }
 
-// skipBlank drops lines of spaces. It drops a line end once the next byte is known: CRLF is one line end.
+// skipBlank drops lines of spaces. It drops a line end only once the next byte is known: CRLF is one line end.
 func (s *scanner) skipBlank() {
 	for {
 		text := s.win.bytes()
-		line := 0 // where the current line begins
+		line := 0 // start of the current line
 		for i := 0; i < len(text); i++ {
 			c := text[i]
 			switch {
@@ -78,7 +78,7 @@ func (s *scanner) skipBlank() {
 		}
 		s.win.drop(line)
 		if len(s.win.bytes()) > MaxRecord || !s.win.more() {
-			return // lineAt says why
+			return // lineAt returns the reason
 		}
 	}
 }

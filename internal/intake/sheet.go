@@ -12,10 +12,10 @@ import (
 	"github.com/waybill-cli/waybill/internal/xlsx"
 )
 
-// mergedBelow is how many rows below the header cells that are merged with it may reach.
+// mergedBelow is how many rows below the header may be covered by cells merged with it.
 const mergedBelow = 5
 
-// sheet is where the records of a table come from if that is a workbook's.
+// sheet is the source of a table's records if it is in a workbook.
 type sheet struct {
 	file      string
 	name      string
@@ -26,14 +26,14 @@ type sheet struct {
 	headerRow int // number of the header's row
 	headerEnd int // number of the last row that belongs to the header
 	shown     []xlsx.Shown
-	merged    map[string]string // values of merged cells of the rows before the header
-	wide      []xlsx.Range      // cells of the header that are merged over several columns
+	merged    map[string]string // values of merged cells in the rows above the header
+	wide      []xlsx.Range      // header cells that are merged over several columns
 }
 
-// errList says that a sheet is to be read as a list.
+// errList reports that a sheet must be read as a list.
 var errList = errors.New("a list without a header")
 
-// openSheet reads a sheet up to its header. It returns errEnd if it has no cells.
+// openSheet reads a sheet up to its header. It returns errEnd if the sheet has no cells.
 func openSheet(r *Reader, book *xlsx.Workbook, i int, o Options) (*table, error) {
 	name := book.Sheets[i].Name
 	rows, err := book.Rows(i)
@@ -57,8 +57,8 @@ func openSheet(r *Reader, book *xlsx.Workbook, i int, o Options) (*table, error)
 	return nil, err
 }
 
-// findHeader reads up to the first row that has the columns. Rows above may be a title or a part of the header. It
-// returns errList if no row has them and the first one is a single REF.
+// findHeader reads up to the first row that has the columns. Rows above may be a title or part of the header. It
+// returns errList if no row has them and the first row is a single REF.
 func (t *table) findHeader() error {
 	var search headerSearch
 	mayBeList := false
@@ -99,7 +99,7 @@ func (t *table) findHeader() error {
 	return search.failure()
 }
 
-// resolveNames finds the columns in the row at hand by its names. A name over several columns is none.
+// resolveNames finds the columns from the names in the current row. A name over several columns identifies none.
 func (t *table) resolveNames(names []string) error {
 	s := t.sheet
 	err := t.resolve(s.row.Number, names)
@@ -143,7 +143,7 @@ func (s *sheet) next() (err error) {
 	return nil
 }
 
-// names returns the names in the row at hand. A cell that is merged with one above has its value.
+// names returns the names in the current row. A cell merged with one above has that cell's value.
 func (s *sheet) names() []string {
 	names := make([]string, s.row.Cells[len(s.row.Cells)-1].Column+1)
 	for i, c := range s.row.Cells {
@@ -165,7 +165,7 @@ func (s *sheet) names() []string {
 			continue
 		}
 		for column >= len(names) {
-			names = append(names, "") //nolint:makezero // a cell that is merged beyond the last one
+			names = append(names, "") //nolint:makezero // a merged cell beyond the last one
 		}
 		if m.FirstRow == s.row.Number {
 			s.merged[m.String()] = names[column]
@@ -176,7 +176,7 @@ func (s *sheet) names() []string {
 	return names
 }
 
-// lost returns the address of the first cell whose text the workbook does not have, empty for none.
+// lost returns the address of the first cell whose text is missing in the workbook, or "".
 func (s *sheet) lost() string {
 	for i, c := range s.row.Cells {
 		if s.shown[i].Loss == xlsx.Lost {
@@ -186,7 +186,7 @@ func (s *sheet) lost() string {
 	return ""
 }
 
-// spread gives a name that is over several columns to each of them.
+// spread copies a name that covers several columns to each of them.
 func spread(names []string, wide []xlsx.Range) []string {
 	for _, m := range wide {
 		for column := m.FirstColumn + 1; column <= m.LastColumn && column < MaxRecord; column++ {
@@ -199,7 +199,7 @@ func spread(names []string, wide []xlsx.Range) []string {
 	return names
 }
 
-// joined returns names below the ones above, such as Order and No as Order No.
+// joined prefixes names with the ones above them: Order and No become Order No.
 func joined(above, names []string) []string {
 	out := make([]string, len(names))
 	for i, name := range names {
@@ -234,7 +234,7 @@ func (t *table) read() error {
 	return nil
 }
 
-// fillRecord makes a record of the row at hand. Cells beyond the last column are none of the table's.
+// fillRecord makes a record of the current row. It ignores cells beyond the last column.
 func (t *table) fillRecord() {
 	s, rec := t.sheet, &t.rec
 	rec.raw, rec.cells, rec.lineEnd, rec.fault = rec.raw[:0], rec.cells[:0], true, nil
@@ -254,7 +254,7 @@ func (t *table) fillRecord() {
 	}
 }
 
-// shownIn returns what the cell of a column shows, if it is there and no text.
+// shownIn returns what the cell of a column shows; false if it is absent or text.
 func (s *sheet) shownIn(column int) (xlsx.Shown, bool) {
 	for i, c := range s.row.Cells {
 		if c.Column == column {
@@ -264,7 +264,7 @@ func (s *sheet) shownIn(column int) (xlsx.Shown, bool) {
 	return xlsx.Shown{}, false
 }
 
-// checkDamage reports a cell that a spreadsheet changed, in place of the problems that follow from it.
+// checkDamage reports a cell that a spreadsheet changed, instead of the problems that follow from it.
 func (t *table) checkDamage(field string, at int) {
 	if t.sheet == nil || at == none {
 		return

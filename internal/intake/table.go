@@ -17,19 +17,19 @@ type table struct {
 	scan          *scanner
 	sheet         *sheet // the records are its rows; nil for text
 	rec           record
-	out           Record // the current record, as it is returned
+	out           Record // the current record, as returned
 	cols          columns
 	own           ownColumns
 	carrier       *carriers
 	sum           *Summary
 	badShape      bool // the current record is not a row of the table
-	fullRowSeen   bool // a row was read that has a cell for every column
-	extraCells    int  // empty cells that every row has beyond the last column
-	afterLoneCell int  // the line after the last record of one cell
+	fullRowSeen   bool // a row with a cell for every column was read
+	extraCells    int  // empty cells that every row has after the last column
+	afterLoneCell int  // the line after the last record with one cell
 	numbers       lengths
-	scratch       []byte // for values that are not in the text as such
+	scratch       []byte // for values that differ from the raw text
 	list          bool   // there is no header: every line is a REF
-	first         bool   // the record at hand is the first REF of a list, not yet returned
+	first         bool   // the current record is the first REF of a list, not yet returned
 }
 
 // lengths are the lengths of the numbers of good rows, in bytes.
@@ -42,10 +42,10 @@ type lengths struct {
 type cellValue struct {
 	text       []byte // valid until the next record is read
 	trimmed    bool
-	strayQuote bool // it has a quote that should be doubled or removed
+	strayQuote bool // it contains a quote that should be doubled or removed
 }
 
-// cell returns the value of a column of the current record, empty if the record does not have it.
+// cell returns the value of a column of the current record; empty if the record lacks it.
 func (t *table) cell(at int) cellValue {
 	if at < 0 || at >= len(t.rec.cells) {
 		return cellValue{}
@@ -180,7 +180,7 @@ func (t *table) usedCell(at int) cellValue {
 	return v
 }
 
-// item makes an item of two identifiers, in one allocation.
+// item makes an item from two identifiers in one allocation.
 func (t *table) item(ref, number []byte) tracking.Item {
 	at := len(t.scratch)
 	t.scratch = append(append(t.scratch, ref...), number...)
@@ -204,7 +204,7 @@ func (t *table) checkCell(field string, at int, v cellValue) {
 	}
 }
 
-// checkCarrier reports what is wrong with the carrier's cell. Names are checked only if codes were given.
+// checkCarrier reports problems of the carrier's cell. Names are checked only if codes were given.
 func (t *table) checkCarrier(v cellValue) {
 	switch {
 	case t.cols.carrier == none:
@@ -217,7 +217,7 @@ func (t *table) checkCarrier(v cellValue) {
 	}
 }
 
-// report adds a problem of a column to the current record, of the whole row for none.
+// report adds a problem of a column to the current record; at none, of the whole row.
 func (t *table) report(p tracking.Problem, at int) {
 	p.Value = Shorten(p.Value)
 	out := Problem{File: t.file, Line: t.rec.line, Row: t.rec.row, Problem: p}
@@ -248,8 +248,8 @@ func (t *table) keep() {
 	}
 }
 
-// text returns the record as written, without the columns called waybillError and padded to the width
-// of the header. A record that padding would make a good one goes into one cell.
+// text returns the record as written, but without waybillError columns and padded to the width of the header. If
+// padding would make the record good, it goes into one cell instead.
 func (t *table) text() string {
 	have, want := len(t.rec.cells), len(t.cols.header)
 	if t.rec.fault != nil || t.badShape && have < want && have > max(t.cols.ref, t.cols.number) {
@@ -261,7 +261,7 @@ func (t *table) text() string {
 	}
 	drop := t.cols.errors
 	if t.badShape && have > want && len(drop) > 0 && drop[len(drop)-1] == want-1 {
-		drop = append(slices.Clone(drop[:len(drop)-1]), have-1) // the error of a row that is too long is its last cell
+		drop = append(slices.Clone(drop[:len(drop)-1]), have-1) // in a row that is too long, the error is the last cell
 	}
 	var b []byte
 	n := 0
@@ -277,7 +277,7 @@ func (t *table) text() string {
 	return string(t.pad(b, n))
 }
 
-// oneCell returns the record as text in one cell, so that it can't be read as both identifiers.
+// oneCell returns the record's text in one cell, so that it can't be read as both identifiers.
 func (t *table) oneCell() string {
 	var b []byte
 	n := 1
@@ -287,7 +287,7 @@ func (t *table) oneCell() string {
 	return string(t.pad(appendQuoted(b, t.rec.raw), n))
 }
 
-// pad appends empty cells to b, which has n, up to the width of the header.
+// pad appends empty cells to b, which has n cells, up to the width of the header.
 func (t *table) pad(b []byte, n int) []byte {
 	for ; n < len(t.cols.header)-len(t.cols.errors); n++ {
 		b = append(b, t.scan.delim)
@@ -295,7 +295,7 @@ func (t *table) pad(b []byte, n int) []byte {
 	return b
 }
 
-// trim cuts the white space around a value, no-break spaces and a byte order mark in front included.
+// trim removes surrounding white space, including no-break spaces, and a leading byte order mark.
 func trim(b []byte) []byte {
 	if len(b) == 0 || (needsNoTrim(b[0]) && needsNoTrim(b[len(b)-1])) {
 		return b
@@ -307,7 +307,7 @@ func trim(b []byte) []byte {
 	return b
 }
 
-// needsNoTrim reports whether c, at an end of a value, is not white space.
+// needsNoTrim reports whether c, at an end of a value, is certainly not white space.
 func needsNoTrim(c byte) bool { return c > ' ' && c < utf8.RuneSelf }
 
 // stripSpaces removes and counts the spaces inside a tracking number. Line ends and tabs separate values: they stay.
@@ -324,7 +324,7 @@ func stripSpaces(s string, sum *Summary) string {
 	return after
 }
 
-// unquote undoes the doubling of quotes in b. The text stands in scratch.
+// unquote undoes the doubling of quotes in b. The result is in scratch.
 func (t *table) unquote(b []byte) []byte {
 	from := len(t.scratch)
 	for {
@@ -338,7 +338,7 @@ func (t *table) unquote(b []byte) []byte {
 	}
 }
 
-// formulaText returns the text of a formula ="…", by which exports keep spreadsheets from reading numbers.
+// formulaText returns the text of a formula ="…", which exports use to keep spreadsheets from reading numbers.
 func (t *table) formulaText(b []byte) (text []byte, ok bool) {
 	if len(b) < 3 || b[0] != '=' || b[1] != '"' || b[len(b)-1] != '"' {
 		return nil, false

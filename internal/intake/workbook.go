@@ -15,10 +15,10 @@ import (
 	"github.com/waybill-cli/waybill/internal/xlsx"
 )
 
-// WorkbookError says that an XLSX workbook can't be read, or not any further.
+// WorkbookError reports that an XLSX workbook can't be read, or not beyond a place.
 type WorkbookError struct {
 	File  string
-	Sheet string // empty if all of it is meant
+	Sheet string // empty for the whole workbook
 	Err   *xlsx.Error
 }
 
@@ -34,10 +34,10 @@ func (e *WorkbookError) Unwrap() error { return e.Err }
 // Hint says what to do about it.
 func (e *WorkbookError) Hint() string { return e.Err.Hint() }
 
-// place names a place of a sheet as a spreadsheet does, such as orders.xlsx:Orders!B17.
+// place names a place in a sheet as a spreadsheet does, such as orders.xlsx:Orders!B17.
 func place(file, sheet, at string) string { return showName(file) + ":" + SheetPlace(sheet, at) }
 
-// SheetPlace returns the address of a cell, or a row's number, with its sheet, in quotes where needed.
+// SheetPlace returns the address of a cell, or a row number, with its sheet, which is quoted where needed.
 func SheetPlace(sheet, at string) string {
 	for i, r := range sheet {
 		if i == 0 && r >= '0' && r <= '9' || r != '_' && (r < '0' || r > '9') && (r|0x20 < 'a' || r|0x20 > 'z') {
@@ -61,7 +61,7 @@ func workbookError(file, sheet string, err error) error {
 	return readError(file, err)
 }
 
-// Sheets returns the sheets of a workbook of size bytes that rows can be read from, none for what is no workbook.
+// Sheets returns the sheets from which rows can be read, in a workbook of size bytes; none if it is not a workbook.
 func Sheets(at io.ReaderAt, size int64) []xlsx.Sheet {
 	book, err := xlsx.Open(at, size, disk.Temp)
 	if err != nil {
@@ -106,8 +106,8 @@ func openWorkbook(r *Reader, in io.Reader, o Options) error {
 	return nil
 }
 
-// chooseSheet finds the sheet that is asked for, or the only visible one that has rows, else the only
-// one that has the columns. It is nil if no sheet has a cell.
+// chooseSheet finds the requested sheet, or the only visible one with rows, else the only one that has the columns.
+// It is nil if no sheet has a cell.
 func chooseSheet(r *Reader, book *xlsx.Workbook, o Options) (*table, error) {
 	candidates, err := sheetsToTry(r.name, book, o.Sheet)
 	if err != nil {
@@ -219,7 +219,7 @@ func (t *table) summarizeColumns(s *Summary) {
 				s.Own = append(s.Own, name)
 			}
 		}
-		if i == t.cols.carrier && t.opt.Own && t.own.keep(t.cols.header, i) { // names are not what is sent
+		if i == t.cols.carrier && t.opt.Own && t.own.keep(t.cols.header, i) { // names are not sent
 			s.Own = append(s.Own, name)
 		}
 		if t.inUse(i) && strings.ContainsFunc(name, tracking.Invisible) {
