@@ -126,7 +126,7 @@ func lookupEncoding(name string) (charset, error) {
 	return charset{name: strings.ToLower(canonical), codec: codec}, nil
 }
 
-// utf8Evidence collects whether an input is UTF-8 although another encoding was given.
+// utf8Evidence detects that an input is UTF-8 although another encoding was given.
 type utf8Evidence struct {
 	needed  int    // multi-byte characters that prove UTF-8
 	found   int    // such characters

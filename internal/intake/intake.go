@@ -1,5 +1,5 @@
-// Package intake reads orders from XLSX, CSV, TSV, JSON and JSON Lines into items to be created, each with its place.
-// It changes nothing but the white space around a value, guesses nothing silently, and holds one record at a time.
+// Package intake reads orders from XLSX, CSV, TSV, JSON and JSON Lines into items to create, each with its place. It
+// changes only the white space around a value, guesses nothing silently, and holds one record at a time.
 package intake
 
 import (
@@ -14,86 +14,86 @@ import (
 	"github.com/waybill-cli/waybill/internal/xlsx"
 )
 
-// Format is a way of writing rows down.
+// Format is a file format of rows.
 type Format string
 
-// Formats. In [Options] the empty one is the same as [Auto].
+// Formats. In [Options] the empty format means [Auto].
 const (
-	Auto  Format = "auto" // by content; the name only breaks ties
+	Auto  Format = "auto" // by content; the file name breaks ties
 	CSV   Format = "csv"
 	TSV   Format = "tsv"
-	JSON  Format = "json"  // an array of items, or an object whose data is one
-	JSONL Format = "jsonl" // objects one after the other
+	JSON  Format = "json"  // an array of items, or an object whose data is an array
+	JSONL Format = "jsonl" // consecutive objects
 	XLSX  Format = "xlsx"  // one sheet of a workbook
-	List  Format = "list"  // with [Options.Refs], one a line without a header
+	List  Format = "list"  // with [Options.Refs], one REF per line without a header
 )
 
 // Limits on what is held in memory.
 const (
 	MaxRecord   = 1 << 20 // bytes in one record or header, decoded
-	MaxCarriers = 1000    // distinct carrier names that are counted by name
+	MaxCarriers = 1000    // distinct carrier names that are counted individually
 )
 
-// FieldCarrier stands for a column of carrier names. They are sent only as the codes in [Options].
+// FieldCarrier stands for a column of carrier names. Only their codes in [Options] are sent.
 const FieldCarrier = "carrier"
 
 // errorColumn is the column, or JSON field, that [Rejects] adds and that is never read.
 const errorColumn = "waybillError"
 
-// ErrNoRows says that the input has no data rows: it is empty, or an empty array, or has only a header.
+// ErrNoRows reports that the input has no data rows: it is empty, an empty array, or only a header.
 var ErrNoRows = errors.New("no data rows")
 
-// Options says how to read an input. The zero value reads UTF-8 of any format.
+// Options says how to read an input. The zero value reads UTF-8 in any format.
 type Options struct {
 	tracking.Rules
 
-	// Map names the column of a field: referId, rawTrackingNumber, carrierCode or [FieldCarrier], and no other. JSON has
-	// fixed names and does not use it.
+	// Map names the column of a field: referId, rawTrackingNumber, carrierCode or [FieldCarrier]. JSON has fixed names
+	// and ignores it.
 	Map map[string]string
 
-	Encoding    string            // such as windows-1252; empty for UTF-8, or what a byte order mark says
+	Encoding    string            // such as windows-1252; empty for UTF-8, or the encoding of a byte order mark
 	StripSpaces bool              // remove spaces inside tracking numbers
-	Carriers    map[string]string // name, once in any case, or what stands for a code, to code; an empty one leaves it out
+	Carriers    map[string]string // from name, in any case, or code to the code sent; "" omits it
 	Format      Format
 	Sheet       string // of a workbook: its name, or its number from 1; empty for the only one that fits
-	Own         bool   // keep the columns of a table that are not sent, see [Record]
-	KeepText    bool   // keep the text of good rows too, so that [Rejects] can take them
+	Own         bool   // keep the columns of a table that are not sent: see [Record]
+	KeepText    bool   // also keep the text of good rows, so that [Rejects] can write them
 
-	// Refs reads what names trackings instead of items to create: a column or field with a referId or a number is enough,
-	// others are passed over, and texts alone, one a line or in a JSON array, are read too. Odd values are no problem.
+	// Refs reads references to trackings instead of items to create: one column or field with a referId or a number is
+	// enough, and others are ignored. Plain texts, one a line or in a JSON array, are read too. Odd values are accepted.
 	Refs bool
 }
 
-// Problem is one thing wrong, or worth a note, in one place of an input. Message and Hint have no invisible foreign
-// character; Header and Value are as read, Value cut when it is long.
+// Problem is an error, or a note, at one place of an input. Message and Hint have no invisible foreign characters;
+// Header and Value are as read, Value cut if it is long.
 type Problem struct {
 	File   string `json:"file"`
 	Line   int    `json:"line,omitempty"`   // physical line of the cell or field, 1-based; 0 for the whole file
 	Column int    `json:"column,omitempty"` // 1-based: a CSV column, in JSON a character of the line; 0 for the whole row
-	Sheet  string `json:"sheet,omitempty"`  // of a workbook; Line is the row's number then
+	Sheet  string `json:"sheet,omitempty"`  // of a workbook; Line is then the row's number
 	Cell   string `json:"cell,omitempty"`   // of a table: its address, such as B17; empty for the whole row
 	Header string `json:"header,omitempty"` // name of the column, or path of the JSON field; empty for the whole row
 	tracking.Problem
-	Row int `json:"row,omitempty"` // of a table, that a spreadsheet shows it in, 1-based
+	Row int `json:"row,omitempty"` // of a table, as a spreadsheet numbers it, 1-based
 }
 
 // Record is one row of an input.
 type Record struct {
 	File     string
 	Line     int           // physical line on which it starts, 1-based
-	Row      int           // of a table, that a spreadsheet shows it in, 1-based; 0 for JSON
-	Item     tracking.Item // not to be sent unless the record is good
-	Ref      string        // with [Options.Refs], a text alone: a referId or a number; Item is empty then
-	Hidden   bool          // it is a row of a sheet that does not show it
-	Own      string        // what the columns hold that are kept and not sent: a JSON object of texts; empty for nothing
-	Carrier  string        // name in the column of carrier names, as read; empty for none
+	Row      int           // of a table, as a spreadsheet numbers it, 1-based; 0 for JSON
+	Item     tracking.Item // to be sent only if the record is good
+	Ref      string        // with [Options.Refs], a plain text: a referId or a number; Item is then empty
+	Hidden   bool          // the sheet hides this row
+	Own      string        // values of the columns that are kept but not sent: a JSON object of strings; empty if none
+	Carrier  string        // name in the column of carrier names, as read; empty if none
 	Problems []Problem
 
 	text  string      // the row in its own dialect, without line end and error column; empty if not kept
 	cells []xlsx.Cell // the row of a sheet; nil if not kept
 }
 
-// RowPlace names a record as a spreadsheet does, "orders.csv row 35 (B35)"; without a row as editors do.
+// RowPlace names a record as a spreadsheet does, "orders.csv row 35 (B35)", or without a row as editors do.
 func RowPlace(file string, line, row int, cell string) string {
 	if row == 0 {
 		return fmt.Sprintf("%s:%d", file, line)
@@ -110,53 +110,53 @@ func RowPlace(file string, line, row int, cell string) string {
 	return at
 }
 
-// Good reports whether the record can be sent: every problem is a note.
+// Good reports whether the record can be sent: all problems are notes.
 func (rec Record) Good() bool {
 	return !slices.ContainsFunc(rec.Problems, func(p Problem) bool { return !p.Note })
 }
 
-// Carrier is a carrier name that stood in some rows.
+// Carrier is a carrier name that occurs in some rows.
 type Carrier struct {
-	Name string // as read, without the white space around it
+	Name string // as read, without surrounding white space
 	Rows int64
 }
 
-// Summary says what a [Reader] found and did so far.
+// Summary describes what a [Reader] has found and done so far.
 type Summary struct {
 	Rows        int64     // records returned
-	Sheet       string    // of a workbook, that was read
-	OtherSheets []string  // visible ones with cells, but without the columns
-	HiddenSheet bool      // it is hidden
-	HeaderRow   int       // its row with the header, 0 if there is none; of text the line, 0 if nothing stands above it
-	HiddenRows  int64     // rows that are hidden; they are read all the same
-	HiddenCols  []string  // columns that are hidden, by their names as in the header
-	Filtered    bool      // a filter is set
-	AsNumbers   int64     // identifiers that are numbers there
-	Padded      int64     // those of them that a number format shows with zeros or text before, as they are read
+	Sheet       string    // of a workbook: the sheet that was read
+	OtherSheets []string  // visible sheets with cells that lack the columns
+	HiddenSheet bool      // Sheet is hidden
+	HeaderRow   int       // row of the header, 0 without one; for text its line, 0 if nothing precedes it
+	HiddenRows  int64     // hidden rows; they are read like others
+	HiddenCols  []string  // names of the hidden columns, as in the header
+	Filtered    bool      // Sheet has a filter set
+	AsNumbers   int64     // identifiers stored as numbers in the workbook
+	Padded      int64     // of these, shown by a number format with leading zeros or text, and read so
 	Bad         int64     // records returned that are not good
 	Empty       int64     // rows skipped because all their cells are empty; blank lines are not counted
 	Exchanged   int64     // good rows whose two identifiers look like each other: see [tracking.Item.Exchanged]
-	Trimmed     int64     // values that lost the white space around them
-	Stripped    int64     // tracking numbers that lost spaces inside
-	Hidden      []string  // columns in use whose names hold invisible characters
-	Ignored     []string  // columns not sent, by their names as in the header
-	Own         []string  // those of them that are kept with their rows
-	OwnLong     int64     // values of these that are longer than MaxOwnText, and not kept
-	OwnLatin    int64     // values of these that are no UTF-8, and are kept as Windows-1252 has them
+	Trimmed     int64     // values whose surrounding white space was removed
+	Stripped    int64     // tracking numbers from which inner spaces were removed
+	Hidden      []string  // columns in use whose names contain invisible characters
+	Ignored     []string  // names of the columns not sent, as in the header
+	Own         []string  // of these, the columns kept with their rows
+	OwnLong     int64     // their values longer than MaxOwnText, which are not kept
+	OwnLatin    int64     // their values that are not UTF-8, kept as decoded from Windows-1252
 	Missing     []string  // with [Options.Refs], columns of [Options.Map] that the header lacks
 	LeftOut     []Carrier // carrier names without a code, most rows first; at most MaxCarriers
-	LeftOutMore int64     // rows with further such names
+	LeftOutMore int64     // rows with further names without a code
 	ReferID     string    // name of the column of referIds; empty for JSON, or if there is none
-	Number      string    // name of the column of tracking numbers; likewise
+	Number      string    // name of the column of tracking numbers; empty as above
 	ReferColumn int       // its number, 1-based; 0 for JSON, or if there is none
-	NumColumn   int       // likewise
+	NumColumn   int       // of the column of tracking numbers; 0 as above
 	Format      Format
 	AcceptOdd   bool   // as in [Options]
 	Encoding    string // such as utf-8
 	Delimiter   rune   // 0 for JSON
 }
 
-// rows is one format's way of reading. It returns errEnd at the end.
+// rows reads one format. It returns errEnd at the end.
 type rows interface {
 	next() (Record, error)
 }
@@ -168,12 +168,12 @@ type Reader struct {
 	sum      Summary
 	carriers *carriers // nil if there are no rows
 	dialect  dialect
-	book     *table // the rows of a workbook; nil for other inputs
+	book     *table // set for a workbook; nil for other inputs
 	release  []func()
-	err      error // how reading ended; nil while it goes on
+	err      error // how reading ended; nil before
 }
 
-// Close frees what a reader holds. After Next has returned an error that is done.
+// Close releases what a reader holds. Next does that itself before it returns an error.
 func (r *Reader) Close() {
 	for _, release := range slices.Backward(r.release) {
 		release()
@@ -182,7 +182,7 @@ func (r *Reader) Close() {
 }
 
 // Next returns the next row. A bad row is a record with problems. At the end it returns [io.EOF], or [ErrNoRows] if
-// there was no row. A [*FileError] or an error of the reader ends reading too; later calls return the same error.
+// there was no row. A [*FileError] or an error of the reader also ends reading; later calls return the same error.
 func (r *Reader) Next() (Record, error) {
 	if r.err != nil {
 		return Record{}, r.err
@@ -211,7 +211,7 @@ func (r *Reader) Next() (Record, error) {
 	return rec, nil
 }
 
-// One returns the record of an item that stands in no file, read as one of a file would be, and the summary of it.
+// One returns the record of an item that is in no file, checked as if read from a file, and its summary.
 func (o Options) One(name string, it tracking.Item) (Record, Summary) {
 	sum := Summary{Rows: 1, AcceptOdd: o.AcceptOdd}
 	it.CarrierCode = newCarriers(o).fromCode([]byte(it.CarrierCode))
@@ -228,12 +228,12 @@ func (o Options) One(name string, it tracking.Item) (Record, Summary) {
 	return rec, sum
 }
 
-// Swapped reports whether the identifiers of all good rows are exchanged: an error unless odd values are accepted.
+// Swapped reports whether the identifiers of all good rows look exchanged: an error unless odd values are accepted.
 func (s Summary) Swapped() bool {
 	return !s.AcceptOdd && s.Exchanged > 0 && s.Exchanged == s.Rows-s.Bad
 }
 
-// ExchangedText says that the identifiers look exchanged, and what to do; empty unless most rows look so.
+// ExchangedText says that the identifiers look exchanged, and what to do; empty unless most rows do.
 func (s Summary) ExchangedText() (message, hint string) {
 	if s.Exchanged*2 <= s.Rows && !s.Swapped() {
 		return "", ""
@@ -252,7 +252,7 @@ func (s Summary) ExchangedText() (message, hint string) {
 
 const shownNames = 8
 
-// LeftOutText says which carrier names are not used, and what to do about it; empty if there are none.
+// LeftOutText says which carrier names are not used, and what to do; empty if there are none.
 func (s Summary) LeftOutText() (message, hint string) {
 	if len(s.LeftOut) == 0 {
 		return "", ""
@@ -271,7 +271,7 @@ func (s Summary) LeftOutText() (message, hint string) {
 		"the service detects carriers; --carrier-map " + shell.Word(s.LeftOut[0].Name) + "=CODE sends one"
 }
 
-// Summary returns what was found so far; it is whole once Next returned an error.
+// Summary returns the findings so far; it is complete once Next has returned an error.
 func (r *Reader) Summary() Summary {
 	s := r.sum
 	if r.carriers != nil {
