@@ -9,12 +9,12 @@ import (
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
-// maxFirst is how many first rows of an account are sent, one by one, until one is accepted.
+// maxFirst is how many first rows of an account are sent, one at a time, until one is accepted.
 const maxFirst = 5
 
-// askBeforeFirst queries the first row that the run sends: a store that was restored from a backup, or is another
-// machine's, does not know all that was sent. If the service has the row, the run stops; if the store sent the row
-// before and the service did not have it then, all rows that are left are queried. An inconclusive response is ignored.
+// askBeforeFirst queries the first row that the run would send: a store restored from a backup, or one of several
+// machines, does not know everything that was sent. If the service has the row, the run stops. If this store sent the
+// row before and it was not found then, all remaining rows are queried. An inconclusive response is ignored.
 func (s *sender) askBeforeFirst(ctx context.Context) error {
 	if s.SkipProof || s.VerifyPending || s.Unknown == Resend || s.firstAsked {
 		return nil
@@ -59,7 +59,7 @@ func (s *sender) askBeforeFirst(ctx context.Context) error {
 	return nil
 }
 
-// checkRest is for a row that was sent before and reached the service late: all pending rows are queried.
+// checkRest handles a row that was sent before and reached the service late: all pending rows are queried.
 func (s *sender) checkRest(ctx context.Context, late tracking.Item) error {
 	if _, err := s.Ledger.CheckPending(ctx, s.Run.ID); err != nil {
 		return err
@@ -69,7 +69,7 @@ func (s *sender) checkRest(ctx context.Context, late tracking.Item) error {
 	return &StopError{Known: &late, Why: why, recheck: recheck}
 }
 
-// sendFirst sends rows alone until it is proven how the service says that it accepted rows of the account.
+// sendFirst sends rows one at a time until it is proven how the service reports that it accepted rows of the account.
 func (d *dispatch) sendFirst(ctx, soft context.Context) error {
 	for tried := 0; !d.SkipProof && !d.knowsAccount(); tried++ {
 		if tried == maxFirst {
@@ -79,7 +79,7 @@ func (d *dispatch) sendFirst(ctx, soft context.Context) error {
 		if stop := (*StopError)(nil); errors.As(err, &stop) && stop.checkFirst {
 			err = d.proveShapes(soft)
 		} else if o == nil {
-			return err // none is left, or the end of soft
+			return err // no row is left, or soft ended
 		}
 		if err != nil {
 			return err
@@ -90,13 +90,13 @@ func (d *dispatch) sendFirst(ctx, soft context.Context) error {
 			return stop
 		}
 	}
-	if d.proofsDue { // rows that were refused before one was accepted
+	if d.proofsDue { // some rows were refused before one was accepted
 		return d.proveShapes(soft)
 	}
 	return nil
 }
 
-// resendOne sends one unknown row again, as the control for the others, at the risk of creating it twice.
+// resendOne resends one unknown row, as the control for the others, at the risk of creating it twice.
 func (s *sender) resendOne(ctx, soft context.Context, row ledger.Resolution) error {
 	applied, err := s.Ledger.Resolve(soft, s.Run.ID, []ledger.Resolution{row})
 	if err != nil || applied == 0 { // 0: another process settled it
@@ -111,7 +111,7 @@ func (s *sender) resendOne(ctx, soft context.Context, row ledger.Resolution) err
 	return d.sendFirst(ctx, soft)
 }
 
-// sendOne sends one row alone. It returns nil if none is left, or soft ended.
+// sendOne sends a single row. It returns nil if none is left, or soft ended.
 func (d *dispatch) sendOne(ctx, soft context.Context) (*sentBatch, error) {
 	record := func(o sentBatch) error { return d.record(context.WithoutCancel(ctx), []sentBatch{o}) }
 	for {
@@ -126,7 +126,7 @@ func (d *dispatch) sendOne(ctx, soft context.Context) (*sentBatch, error) {
 	}
 }
 
-// claimFirst claims one row. It tells the user, once, that more rows follow when the first was found.
+// claimFirst claims one row. It tells the user, once, that more rows follow once the first is found.
 func (d *dispatch) claimFirst(soft context.Context) ([]ledger.Batch, error) {
 	if d.Feed != nil {
 		if err := d.Feed.awaitFull(soft); err != nil {

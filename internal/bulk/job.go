@@ -13,13 +13,13 @@ import (
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
-// Limits of patience.
+// Limits of retries and waits.
 const (
-	// maxUnknownStreaks is how often a run continues, once the rows were queried,
-	// after several unknown outcomes in a row or when it had no other.
+	// maxUnknownStreaks is how often a run continues after it has queried the rows of consecutive unknown outcomes, or
+	// of a run that had no other outcome.
 	maxUnknownStreaks = 5
-	// otherPoll is the pause between two checks of rows that another process sends, or
-	// may have taken over, otherPatience how long they may stay as they are.
+	// otherPoll is the pause between two checks of rows that another process sends or may have taken over, otherPatience
+	// how long they may stay unchanged.
 	otherPoll     = 250 * time.Millisecond
 	otherPatience = 10 * time.Minute
 
@@ -27,7 +27,7 @@ const (
 	countEvery = 2 * time.Second
 )
 
-// Store is what executing a run needs of the ledger.
+// Store has the parts of the ledger that a run needs.
 type Store struct {
 	ledger.Queue
 	ledger.UnknownRows
@@ -42,57 +42,57 @@ type Service interface {
 	Evidence(ctx context.Context, q tracking.Query, item tracking.Item) tracking.Evidence
 }
 
-// UnknownAction says what is done about rows of unknown outcome.
+// UnknownAction says how rows with unknown outcome are handled.
 type UnknownAction string
 
 // The actions. All but Reconcile are the user's decision: resending may create a second tracking.
 const (
-	Reconcile UnknownAction = "reconcile"  // query the service, and go by proof
-	ResendOne UnknownAction = "resend-one" // likewise; send one again as control, if none was ever accepted
-	Resend    UnknownAction = "resend"     // send them again
-	Keep      UnknownAction = "keep"       // leave them as they are
+	Reconcile UnknownAction = "reconcile"  // query the service, and act on proof
+	ResendOne UnknownAction = "resend-one" // the same, but resend one row as control if none was ever accepted
+	Resend    UnknownAction = "resend"     // resend them
+	Keep      UnknownAction = "keep"       // leave them unknown
 )
 
 // Queries reports whether the service is queried for unknown rows.
 func (u UnknownAction) Queries() bool { return u == Reconcile || u == ResendOne }
 
-// Policy is how a run is executed.
+// Policy says how a run is executed.
 type Policy struct {
 	Unknown       UnknownAction
-	RecheckDelay  time.Duration // between the two proofs of an absence
-	RetryRejected bool          // rejected rows of the input are sent again, but superseded and dismissed ones
+	RecheckDelay  time.Duration // between the two proofs that a row is absent
+	RetryRejected bool          // resends rejected rows of the input, except superseded and dismissed ones
 	RetryRow      string        // narrows RetryRejected to the rows of this referId or number, whatever else they are
-	RetryAbsent   bool          // queries accepted rows of the input too: what the service does not have becomes unknown
-	// SkipProof takes answers to creates for what they seem to mean, see [ledger.Proof], without a first query.
+	RetryAbsent   bool          // also queries accepted rows of the input: those that the service lacks become unknown
+	// SkipProof trusts responses to creates without proof (see [ledger.Proof]) and without a first query.
 	SkipProof     bool
 	VerifyPending bool  // queries the pending rows of the input before they are sent
-	MaxRejects    int64 // more rejected rows than these stop the run; 0 for no limit
-	// ConnectFor is how long to go on without a connection, GiveUpAfter while asked for pauses only.
+	MaxRejects    int64 // the run stops after more rejected rows; 0 for no limit
+	// ConnectFor limits how long a run goes on without a connection, GiveUpAfter while it is only told to pause.
 	ConnectFor, GiveUpAfter time.Duration
-	// QueryTimeout is how long a query is retried, and the first row of an account may take to show.
+	// QueryTimeout is how long a query is retried, and how long the first row of an account may take to appear.
 	QueryTimeout time.Duration
 	Workers      int
 }
 
-// Observer is called as things happen. Any of its functions may be nil.
+// Observer has functions that report progress. Any of them may be nil.
 type Observer struct {
-	Settled func(ledger.Batch, *tracking.Reply) // called with every batch after its outcome is on disk, by one goroutine
-	// Counted is called now and then with the rows of the input by state, those that
-	// other processes settled included, after Settled for all that this one settled.
+	Settled func(ledger.Batch, *tracking.Reply) // called by one goroutine for each batch once its outcome is on disk
+	// Counted is called from time to time with the input's rows by state, including those that other processes settled.
+	// It is called after Settled for the batches of this process.
 	Counted  func(ledger.Counts)
 	Resolved func(state ledger.State, rows int64) // called with the number of unknown rows that got that state
-	// Checking is called before so many unknown rows are queried, and with 0 after it;
-	// Checked with each of them, by several goroutines.
+	// Checking is called with the number of unknown rows before they are queried, and with 0 afterwards; Checked for
+	// each of them, by several goroutines.
 	Checking func(rows int64)
 	Checked  func()
 	// Failing is called with why a request reached nobody or was told to pause, and with nil after another answer.
 	Failing func(error)
-	Note    func(format string, args ...any) // called with a message about what is going to take time
-	Detail  func(format string, args ...any) // called with a message that only a maintainer needs
-	Warn    func(format string, args ...any) // called with a message about a service whose answers can't be trusted
+	Note    func(format string, args ...any) // called with a message about an operation that takes time
+	Detail  func(format string, args ...any) // called with a message for maintainers
+	Warn    func(format string, args ...any) // called with a message about a service whose responses can't be trusted
 }
 
-// complete sets functions that are nil to functions that do nothing.
+// complete replaces nil functions with functions that do nothing.
 func (o *Observer) complete() {
 	nothing := func([]reflect.Value) []reflect.Value { return nil }
 	for _, f := range reflect.ValueOf(o).Elem().Fields() {
@@ -102,7 +102,7 @@ func (o *Observer) complete() {
 	}
 }
 
-// Job is one run to be executed.
+// Job is one run to execute.
 type Job struct {
 	Ledger  Store
 	Service Service
@@ -115,18 +115,18 @@ type Job struct {
 	prover      prover
 	reconciler  reconciler
 	sender      sender
-	leftPending int64 // rows after the last round
+	leftPending int64 // pending rows after the last round
 	partial     bool  // see Partial
 }
 
-// StopError says why a run stopped before all its rows were settled. The others are pending or unknown.
+// StopError reports why a run stopped before all its rows were settled. The others are pending or unknown.
 type StopError struct {
-	Cause      tracking.Outcome // the outcome it stopped on
+	Cause      tracking.Outcome // the outcome that stopped the run
 	Why        string
-	Err        error  // nil if there is no more to say
-	recheck    string // tells the user that the run continues once the unknown rows are queried; empty if it does not
-	checkFirst bool   // the run continues once the meaning of an answer is proven
-	// Known is the row that stopped the run: the service has it, and the store has not sent it; nil for other causes.
+	Err        error  // nil if there is nothing to add
+	recheck    string // tells the user that the run continues once the unknown rows are queried; empty if it ends
+	checkFirst bool   // the run continues once the meaning of a response is proven
+	// Known is the row that stopped the run: the service has it, but the store has not sent it; nil for other causes.
 	Known *tracking.Item
 }
 
@@ -138,13 +138,13 @@ func (e *StopError) Error() string {
 	return e.Why + ": " + strings.TrimPrefix(e.Err.Error(), strings.TrimSpace(last)+": ")
 }
 
-// Refused reports whether the service refused the request or the key, whatever its rows.
+// Refused reports whether the service refused the request or the key, whatever the rows.
 func (e *StopError) Refused() bool {
 	m := e.Cause.Meaning()
 	return m.Stop == tracking.StopAtOnce && m.Stored == tracking.StoredNone
 }
 
-// Unwrap returns what was wrong with the answer.
+// Unwrap returns the problem with the response.
 func (e *StopError) Unwrap() error { return e.Err }
 
 // Execute queries unknown rows of the run's input, sends pending rows, and waits for rows that other processes send,
@@ -159,7 +159,7 @@ func (j *Job) Execute(ctx, soft context.Context) (requests int64, err error) {
 	j.prover = prover{Job: j, proven: map[string]ledger.State{}, namesRefused: map[int64]bool{}}
 	j.reconciler = reconciler{prover: &j.prover, absences: map[int64]time.Time{}}
 	j.sender = sender{prover: &j.prover, sentUnknown: map[int64]bool{}}
-	defer func() { err = cmp.Or(err, j.endFeed()) }() // an error of the ledger names the file with the answers
+	defer func() { err = cmp.Or(err, j.endFeed()) }() // an error of the ledger names the file with the responses
 	if err = j.prover.loadProofs(soft); err == nil {
 		err = j.reopen(soft)
 	}
@@ -167,7 +167,7 @@ func (j *Job) Execute(ctx, soft context.Context) (requests int64, err error) {
 		_, err = j.Ledger.CheckPending(soft, j.Run.ID)
 	}
 	if j.prover.knowsAccount() {
-		j.Gate.Full() // the first batches need not go one by one
+		j.Gate.Full() // the first batches need not be sent one at a time
 	}
 	if err == nil && j.RetryAbsent {
 		err = j.reconciler.checkAccepted(soft)
@@ -185,7 +185,7 @@ func (j *Job) Execute(ctx, soft context.Context) (requests int64, err error) {
 	return j.sender.requests, err
 }
 
-// proveLast proves the answer that a run stopped with, so that its rows are not unknown for longer than needed.
+// proveLast proves the meaning of the response that stopped a run, so that its rows do not stay unknown needlessly.
 func (j *Job) proveLast(soft context.Context, err error) error {
 	stop := (*StopError)(nil)
 	if !errors.As(err, &stop) || stop.Known != nil ||
@@ -198,14 +198,14 @@ func (j *Job) proveLast(soft context.Context, err error) error {
 	return err
 }
 
-// Sent returns, after Execute, how many rows it sent, but those that are pending
-// again because the service stored nothing of them. Each counts once.
+// Sent returns, after Execute, how many rows were sent, each counted once. It leaves out rows that are pending again
+// because the service stored none of them.
 func (j *Job) Sent() int64 { return j.sender.rowsSent }
 
 // Unprovable says, after Execute, that rows stay unknown as no row was ever accepted. [ResendOne] solves that.
 func (j *Job) Unprovable() bool { return j.reconciler.unprovable }
 
-// Partial reports, after Execute, whether the feed ended before its input did.
+// Partial reports, after Execute, whether the feed ended before its input.
 func (j *Job) Partial() bool { return j.partial }
 
 func (j *Job) reopen(ctx context.Context) error {
@@ -249,7 +249,7 @@ func (j *Job) round(ctx, soft context.Context) (bool, error) {
 	return j.nextRound(ctx, soft, p)
 }
 
-// sendFeed sends what is staged meanwhile. What it leaves is for the next round.
+// sendFeed sends rows while they are staged. Rows that it does not send are left to the next round.
 func (j *Job) sendFeed(ctx, soft context.Context) (bool, error) {
 	sent := j.sender.sendPending(ctx, soft)
 	fed := j.endFeed()
@@ -273,12 +273,12 @@ func (j *Job) endFeed() error {
 	return err
 }
 
-// afterSending reports whether the run continues with another round after it stopped with err.
+// afterSending reports whether the run continues with another round after sending stopped with err.
 func (j *Job) afterSending(soft context.Context, err error) (bool, error) {
 	var stop *StopError
 	switch {
 	case errors.As(err, &stop) && (stop.checkFirst || stop.recheck != "") && soft.Err() != nil:
-		return false, context.Cause(soft) // nothing is checked any more
+		return false, context.Cause(soft) // no more checks
 	case errors.As(err, &stop) && stop.checkFirst:
 		return true, nil
 	case errors.As(err, &stop) && stop.recheck != "" && j.Unknown.Queries() && j.sender.unknownStreaks < maxUnknownStreaks:
@@ -322,8 +322,8 @@ func (j *Job) nextRound(ctx, soft context.Context, p *reconcilePass) (bool, erro
 	return p.waitForNext(soft)
 }
 
-// waitForOthers waits until rows of another process have an outcome, or it has died.
-// It is false if nothing changes for otherPatience: the process may be suspended.
+// waitForOthers waits until rows of another process have an outcome, or that process has died. It is false if nothing
+// changes for otherPatience: the process may be suspended.
 func (j *Job) waitForOthers(ctx context.Context, was ledger.Counts) (bool, error) {
 	j.Note("Another waybill is sending %d %s of this input; waiting for it", was.Sending, rowOrRows(was.Sending))
 	for since := time.Now(); time.Since(since) < otherPatience; {

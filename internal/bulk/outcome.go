@@ -13,11 +13,11 @@ import (
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
-// maxConsecutiveUnknowns stop the sending: each leaves up to a thousand rows to be queried one by one.
+// maxConsecutiveUnknowns unknown outcomes stop the sending: each leaves up to a thousand rows to query one by one.
 const maxConsecutiveUnknowns = 3
 
-// maxOrdinaryRow is how large a request of one row may be, in bytes, for a 413 not
-// to be about that row: identifiers have up to 255 characters.
+// maxOrdinaryRow is the size in bytes up to which a 413 for a request with one row is not blamed on the row:
+// identifiers have up to 255 characters.
 const maxOrdinaryRow = 4 << 10
 
 func (d *dispatch) outcomeOf(ctx, soft context.Context, b ledger.Batch, r *tracking.Reply) ledger.BatchOutcome {
@@ -43,11 +43,11 @@ func (d *dispatch) outcomeOf(ctx, soft context.Context, b ledger.Batch, r *track
 	return s
 }
 
-// requestSize returns how large the request of a batch is, in bytes.
+// requestSize returns the size of a batch's request, in bytes.
 func requestSize(b ledger.Batch) int { return len(tracking.AppendBatch(nil, b.Items())) }
 
-// settleRow settles a row that was refused alone. It is queried first after
-// a conflict, and where the service may have stored refused rows.
+// settleRow settles a row that was refused in a request of its own. It queries the row first after a conflict, and if
+// the service may have stored refused rows.
 func (d *dispatch) settleRow(ctx, soft context.Context, item tracking.Item, r *tracking.Reply, s *ledger.BatchOutcome) {
 	s.State = ledger.Rejected
 	if r.HTTPStatus != http.StatusConflict && (d.SkipProof || d.proven[d.shapeOf(r)] == ledger.Pending) {
@@ -59,7 +59,7 @@ func (d *dispatch) settleRow(ctx, soft context.Context, item tracking.Item, r *t
 		_ = pace.Sleep(ctx, 2*d.QueryTimeout)
 		cancel()
 	})()
-	// Siblings: another row may have the same referId, so that only an answer with the number counts.
+	// Siblings: another row may have the same referId, so only a response with the number counts.
 	p, err := d.prove(ctx, ledger.UnknownRow{Item: item, Siblings: 1}, nil)
 	switch {
 	case err != nil || p.conclusion == processing:
@@ -69,8 +69,8 @@ func (d *dispatch) settleRow(ctx, soft context.Context, item tracking.Item, r *t
 	}
 }
 
-// rowOutcomes returns the rows that the answer refuses by name. A row that it may mean
-// is unknown if the batch was accepted, and pending with the others if it was refused.
+// rowOutcomes returns the rows that the response refuses by name. A row that it may refer to is unknown if the batch
+// was accepted, or pending like the others if it was refused.
 func rowOutcomes(b ledger.Batch, r *tracking.Reply) []ledger.RowOutcome {
 	if len(r.Refused) == 0 {
 		return nil
@@ -97,7 +97,7 @@ var states = [...]ledger.State{
 	tracking.StoredUnknown: ledger.Unknown, tracking.StoredNone: ledger.Pending, tracking.StoredAll: ledger.Accepted,
 }
 
-// adapt ends the pass with what a reply says about pace, and returns why the run stops, if it does.
+// adapt ends the pass with the pace signal of a reply, and returns why the run stops, if it does.
 func (d *dispatch) adapt(soft context.Context, pass *pace.Pass, r *tracking.Reply) error {
 	m := r.Outcome.Meaning()
 	pass.End(m.Signal, r.RetryAfter)
@@ -119,7 +119,7 @@ func (d *dispatch) adapt(soft context.Context, pass *pace.Pass, r *tracking.Repl
 	return nil
 }
 
-// count counts a reply, and returns how many unknown outcomes came in a row.
+// count counts a reply, and returns the number of consecutive unknown outcomes.
 func (d *dispatch) count(r *tracking.Reply, m tracking.Meaning) int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -167,7 +167,7 @@ func (d *dispatch) applyOutcome(ctx context.Context, o sentBatch) error {
 	return nil
 }
 
-// adaptLimits fails if even one row is too large, or if the store does.
+// adaptLimits returns an error if even one row is too large, or if the store fails.
 func (d *dispatch) adaptLimits(ctx context.Context, o sentBatch) error {
 	n := len(o.batch.Rows)
 	switch o.reply.Outcome {
@@ -183,7 +183,7 @@ func (d *dispatch) adaptLimits(ctx context.Context, o sentBatch) error {
 		return d.returnQueue(ctx) // nothing is sent for a while
 	case tracking.OutcomeRows:
 		if n > 1 && o.outcome.State == ledger.Unknown && o.outcome.Shape == "" && len(o.outcome.Rows) == 0 {
-			// Absent rows are sent again in smaller batches, until the refused ones are alone.
+			// Absent rows are resent in smaller batches, until each refused row is alone.
 			d.mu.Lock()
 			d.halveNextRoundLimit(n)
 			d.mu.Unlock()
@@ -192,7 +192,7 @@ func (d *dispatch) adaptLimits(ctx context.Context, o sentBatch) error {
 	return nil
 }
 
-// countRejected adds the rejected rows of a batch to the count of the run, and returns that count.
+// countRejected adds a batch's rejected rows to the count of the run, and returns the sum.
 func (d *dispatch) countRejected(o sentBatch) int64 {
 	rejected := int64(0)
 	if o.outcome.State == ledger.Rejected {
@@ -209,7 +209,7 @@ func (d *dispatch) countRejected(o sentBatch) int64 {
 	return d.rejected
 }
 
-// saveBatchLimit saves a lowered limit once a batch was accepted: until then, every size may be too large.
+// saveBatchLimit saves a lowered limit once a batch was accepted: until then, any size may be too large.
 func (d *dispatch) saveBatchLimit(ctx context.Context) error {
 	d.mu.Lock()
 	lowered, size := d.maxRowsLowered, d.maxRows
@@ -231,7 +231,7 @@ func (d *dispatch) recordSightings(ctx context.Context, some []sentBatch) {
 	if len(seen) == 0 {
 		return
 	}
-	slices.SortStableFunc(seen, func(a, b ledger.Sighting) int { // the order in which many are recorded fastest
+	slices.SortStableFunc(seen, func(a, b ledger.Sighting) int { // recording many is fastest in this order
 		return cmp.Or(strings.Compare(a.Key.ReferID, b.Key.ReferID), strings.Compare(a.Key.Number, b.Key.Number))
 	})
 	if err := d.Ledger.Record(ctx, []ledger.RecordedAnswer{{Seen: seen}}); err != nil {
@@ -239,7 +239,7 @@ func (d *dispatch) recordSightings(ctx context.Context, some []sentBatch) {
 	}
 }
 
-// sightings returns what the answer says of the rows of its batch.
+// sightings returns what the response says about the rows of its batch.
 //
 // Interface: Endpoints, 1. Batch create (synchronous, v1).
 func (o sentBatch) sightings() []ledger.Sighting {

@@ -21,10 +21,10 @@ const (
 	inconclusive conclusion = iota
 	present                 // the service has it
 	absent                  // the service says that it does not have it
-	processing              // it works on the referId, and does not say on which number
+	processing              // it is working on the referId, and does not say on which number
 )
 
-// identifier is what a row is queried by.
+// identifier is the field that a row is queried by.
 type identifier string
 
 const (
@@ -33,16 +33,16 @@ const (
 )
 
 type proof struct {
-	row          ledger.UnknownRow // that it is about
+	row          ledger.UnknownRow // the row in question
 	conclusion   conclusion
 	ifNoSiblings bool       // it counts only while no other row has this referId
-	by           identifier // what it was not found by
+	by           identifier // the identifier by which the row was not found
 	fingerprint  string     // of the absence
 	why          string     // why it is inconclusive
 	answered     time.Time
 }
 
-// words say why the row is not present.
+// words says why the row is not known to be present.
 func (p *proof) words() string {
 	if p.conclusion == absent {
 		return "not found: " + p.fingerprint
@@ -50,10 +50,10 @@ func (p *proof) words() string {
 	return p.why
 }
 
-// prove queries a row: by its referId, and if that proves nothing, by its number. The error is a [*StopError], or the
-// cause of ctx. Present means that an answer names the number, or is "Processing" while the account has no other row
-// of that referId. The latter does not count for a row that was never sent from here: another machine may have sent
-// several. beforeNumber, if not nil, is called before the query by number; its error ends prove.
+// prove queries a row: by its referId and, if that proves nothing, by its number. The error is a [*StopError], or the
+// cause of ctx. A row is present if a response names its number, or is "Processing" while the account has no other
+// row with that referId. "Processing" does not count for a row never sent from here: another machine may have sent
+// several rows. beforeNumber, if not nil, is called before the query by number; its error ends prove.
 func (pr *prover) prove(ctx context.Context, x ledger.UnknownRow, beforeNumber func() error) (*proof, error) {
 	p := &proof{row: x}
 	first, err := pr.query(ctx, tracking.Query{ReferID: x.Item.ReferID}, x.Item)
@@ -100,11 +100,11 @@ func (pr *prover) prove(ctx context.Context, x ledger.UnknownRow, beforeNumber f
 	return p, nil
 }
 
-// queriesPerWorker is how many rows are queried at once: most wait at the gate, or before a retry.
+// queriesPerWorker is how many rows each worker queries at once: most wait at the gate, or before a retry.
 const queriesPerWorker = 8
 
-// proveAll proves many rows at once until the first error, which is returned, or the end of ctx. A row that it did not
-// come to has no proof. proven is called after each proof, by several goroutines.
+// proveAll proves many rows concurrently until the first error, which it returns, or the end of ctx. Rows that were
+// not reached have a nil proof. proven is called after each proof, by several goroutines.
 func (pr *prover) proveAll(
 	ctx context.Context, rows []ledger.UnknownRow, beforeNumber func() error, proven func(),
 ) ([]*proof, error) {
@@ -127,7 +127,7 @@ func (pr *prover) proveAll(
 	return proofs, cmp.Or(group.Wait(), context.Cause(ctx))
 }
 
-// query asks about an item until an answer comes. The error is a [*StopError] or the cause of ctx.
+// query queries an item until there is a response. The error is a [*StopError] or the cause of ctx.
 func (pr *prover) query(ctx context.Context, q tracking.Query, item tracking.Item) (tracking.Evidence, error) {
 	e, err := pr.queryFor(ctx, pr.QueryTimeout, q, item)
 	if err == nil && e.Err != nil && e.Temporary {
@@ -136,7 +136,7 @@ func (pr *prover) query(ctx context.Context, q tracking.Query, item tracking.Ite
 	return e, err
 }
 
-// queryFor asks about an item until an answer comes or patience is over; then the evidence has the last temporary
+// queryFor queries an item until there is a response or patience ends; the evidence then has the last temporary
 // failure. Without a connection, and while the service asks for pauses, it goes on, and stops, as a create does.
 func (pr *prover) queryFor(
 	ctx context.Context, patience time.Duration, q tracking.Query, item tracking.Item,
@@ -159,7 +159,7 @@ func (pr *prover) queryFor(
 			return e, stop
 		}
 		switch {
-		case outcome != tracking.OutcomeUnknown: // the gate waits; its pauses cost no patience
+		case outcome != tracking.OutcomeUnknown: // the gate waits; its pauses do not use up patience
 			retry.Restart()
 		case e.Err == nil || !e.Temporary || !retry.Wait(ctx, e.RetryAfter) && ctx.Err() == nil:
 			return e, nil
@@ -167,8 +167,8 @@ func (pr *prover) queryFor(
 	}
 }
 
-// tryAgain calls try, after pauses that grow, until it is done, and reports whether it was before the pauses add up
-// to QueryTimeout, or leave less than 2 s before the deadline of ctx for the next try. What a try takes does not count.
+// tryAgain calls try, with growing pauses, until it is done. It returns false once the pauses add up to QueryTimeout,
+// or leave less than 2 s before the deadline of ctx for the next try. The duration of try does not count.
 func (pr *prover) tryAgain(ctx context.Context, try func() (done bool, err error)) (bool, error) {
 	left := pr.QueryTimeout
 	for retry := pace.NewRetry(left); ; {
@@ -193,8 +193,8 @@ func (pr *prover) onlyHolder(ctx context.Context, item tracking.Item) bool {
 	return err == nil && !slices.ContainsFunc(rows, isOther)
 }
 
-// dropUnprovenProcessing drops proofs by an answer "Processing", if the service
-// answers so about a referId that nobody created too, or that query fails.
+// dropUnprovenProcessing drops proofs from a response "Processing" if the service also responds so for a referId that
+// nobody created, or if that query fails.
 func (pr *prover) dropUnprovenProcessing(ctx context.Context, proofs []*proof) error {
 	if !slices.ContainsFunc(proofs, func(f *proof) bool { return f != nil && f.ifNoSiblings }) {
 		return nil
@@ -214,7 +214,7 @@ func (pr *prover) dropUnprovenProcessing(ctx context.Context, proofs []*proof) e
 	return err
 }
 
-// longPause is how long a pause is, at least, that the user hears of at once.
+// longPause is the shortest pause that the user is told of at once.
 const longPause = 10 * time.Second
 
 // countFailure takes the outcome of each request. It returns why the run stops, once requests
@@ -233,7 +233,7 @@ func (pr *prover) countFailure(ctx context.Context, o tracking.Outcome, err erro
 	if o == tracking.OutcomeNotSent {
 		left = pr.ConnectFor
 	}
-	if since := pr.Gate.FailingSince(); !since.IsZero() { // else another request succeeded meanwhile
+	if since := pr.Gate.FailingSince(); !since.IsZero() { // otherwise another request succeeded meanwhile
 		left -= time.Since(since)
 	}
 	if end, ok := ctx.Deadline(); ok {

@@ -15,42 +15,42 @@ import (
 
 // Limits of reconciling unknown rows.
 const (
-	pageRows = 1000 // queried before the results are recorded
-	// maxControls accepted rows are queried before and after a page, to see that the service finds what it has.
+	pageRows = 1000 // rows queried before the results are recorded
+	// maxControls accepted rows are queried before and after a page, to check that the service finds rows that it has.
 	maxControls       = 3
-	maxFlappingPasses = 5 // that find absences whose fingerprint changed
-	// processingPoll is the pause between two queries for referIds that the service
-	// is still working on, processingPatience how long they go on.
+	maxFlappingPasses = 5 // passes that find absences whose fingerprint changed
+	// processingPoll is the pause between two queries for referIds that the service is still working on,
+	// processingPatience how long they are repeated.
 	processingPoll     = 2 * time.Second
 	processingPatience = time.Minute
 )
 
-// reconciler holds what the passes over the unknown rows of a run tell each other.
+// reconciler holds the state that the passes over a run's unknown rows share.
 type reconciler struct {
 	*prover
 
 	absences        map[int64]time.Time // see absentSince
 	flappingPasses  int                 // see maxFlappingPasses
 	processingSince time.Time           // see processingPatience
-	clockNoted      bool                // the user knows that the clock was set back
-	checkNoted      bool                // the user knows that unknown rows are checked
+	clockNoted      bool                // the user was told that the clock was set back
+	checkNoted      bool                // the user was told that unknown rows are checked
 	unprovable      bool                // see Unprovable
 }
 
-// reconcilePass queries every unknown row of a run's input once.
+// reconcilePass queries each unknown row of a run's input once.
 type reconcilePass struct {
 	*reconciler
 	announced       bool
 	unknown         int64              // rows still unknown
-	absent          int64              // of them: absence proven once
-	processing      int64              // of them: the service works on their referId
-	uncontrolled    int64              // of them: absent, and the ledger had no control
-	resendable      *ledger.Resolution // makes one of the uncontrolled rows pending, see ResendOne
-	changedAbsences int64              // of absent: the earlier absence does not count
-	absenceDue      time.Time          // when the first absence can be proven again
-	// missedControl is the first query that did not find a control, and its answer, by identifier.
+	absent          int64              // of these, rows with one proven absence
+	processing      int64              // of these, rows whose referId the service is working on
+	uncontrolled    int64              // of these, absent rows for which the ledger had no control
+	resendable      *ledger.Resolution // makes one uncontrolled row pending, see ResendOne
+	changedAbsences int64              // of absent, rows whose earlier absence does not count
+	absenceDue      time.Time          // when the first absence can be proven a second time
+	// missedControl has, by identifier, the first query that did not find a control, and its response.
 	missedControl map[identifier]string
-	flapped       bool // a row was found that was absent before
+	flapped       bool // a row that was absent before was found
 }
 
 func (r *reconciler) reconcileUnknown(ctx context.Context) (*reconcilePass, error) {
@@ -92,8 +92,8 @@ func (r *reconciler) reconcileUnknown(ctx context.Context) (*reconcilePass, erro
 	return p, err
 }
 
-// absentSince returns when a row's absence was first proven, by the monotonic clock. Of an absence that an earlier
-// process recorded, the age is read from the wall clock once; one in the future counts from now.
+// absentSince returns when a row's absence was first proven, on the monotonic clock. For an absence that an earlier
+// process recorded, the age is read once from the wall clock; a time in the future counts as now.
 func (r *reconciler) absentSince(x ledger.UnknownRow) time.Time {
 	since, ok := r.absences[x.Row]
 	if ok {
@@ -117,7 +117,7 @@ func (p *reconcilePass) keepAbsent(due time.Time) {
 	}
 }
 
-// resolvePage records what is proven also when a query fails.
+// resolvePage records the proven results even if a query fails.
 func (p *reconcilePass) resolvePage(ctx context.Context, page []ledger.UnknownRow) error {
 	if !p.announced {
 		p.announced = true
@@ -191,7 +191,7 @@ func (p *reconcilePass) resolveOthers(ctx context.Context, proofs []*proof, cont
 		if f == nil || f.conclusion == present {
 			continue
 		}
-		if !controlled && f.row.Shape != "" && f.conclusion == absent { // its answer is proven once a row is accepted
+		if !controlled && f.row.Shape != "" && f.conclusion == absent { // its response is proven once a row is accepted
 			p.unknown++
 			p.uncontrolled++
 			continue
@@ -210,11 +210,11 @@ func (p *reconcilePass) resolveOthers(ctx context.Context, proofs []*proof, cont
 	return p.resolve(ctx, ledger.Unknown, stay)
 }
 
-// resolution says what a proof other than present means for a row. controlled
-// says that the ledger had controls: without them absence proves nothing.
+// resolution says what a proof other than present means for a row. controlled says that the ledger had controls:
+// without them absence proves nothing.
 //
-// An earlier absence counts no more once a control was not found, or an absent
-// row was found: the service does not always find what it has.
+// An earlier absence no longer counts once a control was not found, or an absent row was found: the service does not
+// always find rows that it has.
 func (p *reconcilePass) resolution(f *proof, controlled bool) ledger.Resolution {
 	x := f.row
 	found := ledger.Resolution{Row: x.Row, Batch: x.Batch, State: ledger.Unknown, Reason: f.why}
@@ -307,8 +307,8 @@ func (p *reconcilePass) waitForNext(ctx context.Context) (bool, error) {
 
 const reasonMissing = "accepted, but not found"
 
-// checkAccepted queries every accepted row of the run's input, and makes those unknown that the service does not
-// have: a 2xx answer to a create may have been false. They are sent again by the same proof as all unknown rows.
+// checkAccepted queries each accepted row of the run's input, and makes unknown those that the service lacks: a 2xx
+// response to a create may have been false. They are resent only by the same proof as other unknown rows.
 func (r *reconciler) checkAccepted(ctx context.Context) error {
 	r.Note("Checking accepted rows of run %d", r.Run.ID)
 	var absent int64
@@ -333,7 +333,7 @@ func (r *reconciler) checkAccepted(ctx context.Context) error {
 	return err
 }
 
-// checkAcceptedPage returns how many rows it made unknown, also when a query fails.
+// checkAcceptedPage returns how many rows it made unknown, even if a query fails.
 func (r *reconciler) checkAcceptedPage(ctx context.Context, page []ledger.UnknownRow) (int64, error) {
 	proofs, failed := r.proveAll(ctx, page, nil, func() {})
 	var rows []ledger.UnknownRow

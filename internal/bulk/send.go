@@ -13,16 +13,16 @@ import (
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
-// Batches claimed, or settled, in one transaction: an fsync for every 40 rows would cost more than the rest.
+// Batches claimed, or settled, in one transaction: an fsync per 40 rows would cost more than everything else.
 const (
 	claimAsync = 1
 	claimSync  = 32
 	maxSettle  = 32
-	// maxClaimFed bounds the fed batches that a worker claims at once: they are unknown if this process dies.
+	// maxClaimFed bounds the fed batches that a worker claims at once: they become unknown if this process dies.
 	maxClaimFed = 2
 )
 
-// sender sends the pending rows of a run, in rounds. Each is a [dispatch].
+// sender sends the pending rows of a run, in rounds. Each round is a [dispatch].
 type sender struct {
 	*prover
 
@@ -31,11 +31,11 @@ type sender struct {
 	sentUnknown    map[int64]bool // rows counted in rowsSent whose outcome was unknown
 	rejected       int64
 	unknownStreaks int    // see maxUnknownStreaks
-	maxBatch       int    // rows in one request from the next round on; 0 for no limit
+	maxBatch       int    // maximum rows per request from the next round on; 0 for no limit
 	resentOne      bool   // see ResendOne
 	firstAsked     bool   // see askBeforeFirst
-	firstNoted     bool   // the user knows that one row is sent first
-	absentBefore   string // referId that the service did not have before the account's first row was sent
+	firstNoted     bool   // the user was told that one row is sent first
+	absentBefore   string // referId that the service lacked before the account's first row was sent
 	spotted        bool   // the first accepted batch is, or was, checked
 }
 
@@ -83,10 +83,10 @@ type sentBatch struct {
 	outcome ledger.BatchOutcome
 }
 
-// dispatch sends pending batches and holds what its workers share.
+// dispatch sends pending batches and holds the state that its workers share.
 //
 // Workers send; meanwhile one goroutine records outcomes, several in one transaction. A worker without a batch waits
-// while others send: a batch may become pending again in halves.
+// while others send, because a batch may become pending again, in halves.
 type dispatch struct {
 	*sender
 	sent chan sentBatch
@@ -95,25 +95,25 @@ type dispatch struct {
 	claiming  sync.Mutex     // guards queue
 	queue     []ledger.Batch // claimed and not sent
 
-	// The rows of the first accepted batch that the service shows, and the shape of the answer to it.
+	// Rows of the first accepted batch that the service shows, and the shape of its response.
 	spotChecked []ledger.UnknownRow
 	spotShape   string
 
-	mu                  sync.Mutex // guards what follows, and what sender and prover count
+	mu                  sync.Mutex // guards the fields below, and the counters of sender and prover
 	recorded            *sync.Cond // signals that settled or ended changed
-	maxRows             int        // rows in one request
-	maxRowsLowered      bool       // the ledger has a higher limit
-	inFlight            int        // batches claimed and not settled
+	maxRows             int        // maximum rows per request
+	maxRowsLowered      bool       // the ledger still has a higher limit
+	inFlight            int        // batches claimed but not settled
 	settled             int        // batches settled
 	ended               bool
 	consecutiveUnknowns int
-	answered            bool            // a request had a credible answer
+	answered            bool            // a request had a credible response
 	lastUnknown         *tracking.Reply // of the last unknown outcome
-	requestTook         time.Duration   // by the last request
-	claimTook           time.Duration   // by the last claim of fed batches
+	requestTook         time.Duration   // duration of the last request
+	claimTook           time.Duration   // duration of the last claim of fed batches
 }
 
-// sendAll returns why the workers stopped before no batch was pending.
+// sendAll returns why the workers stopped although batches were pending.
 func (d *dispatch) sendAll(ctx, soft context.Context) error {
 	soft, cancel := context.WithCancel(soft)
 	defer cancel()
@@ -132,12 +132,12 @@ func (d *dispatch) sendAll(ctx, soft context.Context) error {
 	err := g.Wait()
 	close(d.sent)
 	if e := <-settled; e != nil {
-		return e // whatever stopped the workers
+		return e // the reason takes precedence over the workers' errors
 	}
 	return cmp.Or(d.returnQueue(context.WithoutCancel(ctx)), err, d.renewProof(ctx))
 }
 
-// runWorker ends with soft, or after an answer that stops the run. The first accepted batch is checked meanwhile.
+// runWorker ends with soft, or after a response that stops the run. The first accepted batch is checked concurrently.
 func (d *dispatch) runWorker(ctx, soft context.Context, g *errgroup.Group) error {
 	for {
 		b, pass, err := d.nextBatch(soft, d.claimOne)
@@ -157,8 +157,8 @@ func (d *dispatch) runWorker(ctx, soft context.Context, g *errgroup.Group) error
 	}
 }
 
-// exchangeBatch sends a claimed batch, and passes its outcome to record before it adapts to it. It returns
-// no outcome if nothing left. The error says why the run stops, if it does.
+// exchangeBatch sends a claimed batch, and passes its outcome to record before it adapts to it. The outcome is nil if
+// nothing was sent. The error says why the run stops, if it does.
 func (d *dispatch) exchangeBatch(
 	ctx, soft context.Context, b ledger.Batch, pass *pace.Pass, record func(sentBatch) error,
 ) (*sentBatch, error) {
@@ -180,8 +180,8 @@ func (d *dispatch) exchangeBatch(
 	return &o, nil
 }
 
-// create sends a batch while no other process can have it. Else the reply is nil: nothing left, the pass ends, and
-// the batch becomes pending again. The error says that others have it, or that the store can't be reached.
+// create sends a batch while no other process can have it. Otherwise the reply is nil: nothing was sent, the pass
+// ends, and the batch is pending again. The error says that others have it, or that the store can't be reached.
 func (d *dispatch) create(ctx, soft context.Context, b ledger.Batch, pass *pace.Pass) (*tracking.Reply, error) {
 	held := func() error { return d.Ledger.Held(b.Owner) }
 	if held() == nil {
@@ -197,11 +197,11 @@ func (d *dispatch) create(ctx, soft context.Context, b ledger.Batch, pass *pace.
 	if err := d.returnQueue(context.WithoutCancel(soft)); err != nil {
 		return nil, err
 	}
-	_ = pace.Sleep(soft, otherPoll) // its end is noticed by who goes on
+	_ = pace.Sleep(soft, otherPoll) // callers notice the end of soft
 	return nil, nil                 //nolint:nilnil // see above
 }
 
-// nextBatch returns no pass when claim has no batch and none is in flight, or soft has ended.
+// nextBatch returns no pass if claim has no batch and none is in flight, or if soft has ended.
 func (d *dispatch) nextBatch(
 	soft context.Context, claim func(context.Context) ([]ledger.Batch, error),
 ) (ledger.Batch, *pace.Pass, error) {
@@ -211,7 +211,7 @@ func (d *dispatch) nextBatch(
 		d.mu.Unlock()
 		pass, err := d.Gate.Enter(soft)
 		if err != nil {
-			return ledger.Batch{}, nil, nil //nolint:nilerr // the end of soft is no failure
+			return ledger.Batch{}, nil, nil //nolint:nilerr // the end of soft is not an error
 		}
 		one, err := claim(soft)
 		if err == nil && len(one) > 0 {
@@ -224,7 +224,7 @@ func (d *dispatch) nextBatch(
 	}
 }
 
-// waitForSettled is false when no batch is in flight any more.
+// waitForSettled is false if no batch is in flight any more.
 func (d *dispatch) waitForSettled(before int) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -234,7 +234,7 @@ func (d *dispatch) waitForSettled(before int) bool {
 	return d.settled != before && !d.ended
 }
 
-// claimOne returns no batch when none is pending. Where one is claimed at a time, workers claim concurrently.
+// claimOne returns no batch if none is pending. If batches are claimed one at a time, workers claim concurrently.
 func (d *dispatch) claimOne(soft context.Context) ([]ledger.Batch, error) {
 	if d.Feed != nil {
 		if one, err := d.claimFed(soft); len(one) > 0 || err != nil || soft.Err() != nil {
@@ -271,8 +271,8 @@ func (d *dispatch) claimBatches(ctx context.Context, n, size int) ([]ledger.Batc
 	return claimed, err
 }
 
-// claimFed returns a batch that was staged just now, and none when no more follow. Workers claim concurrently, while
-// the next rows are staged: as many at once as are sent in the time that a claim takes.
+// claimFed returns a batch that was just staged, and none if no more follow. Workers claim concurrently, while the
+// next rows are staged. They claim as many at once as can be sent in the time that a claim takes.
 func (d *dispatch) claimFed(soft context.Context) ([]ledger.Batch, error) {
 	for {
 		if one := d.enqueue(nil); len(one) > 0 {
@@ -283,7 +283,7 @@ func (d *dispatch) claimFed(soft context.Context) ([]ledger.Batch, error) {
 			return nil, err
 		}
 		if len(full[0].Rows) > d.capBatchRows(0) {
-			continue // they are cut when they are claimed later
+			continue // a later claim cuts them
 		}
 		began := time.Now()
 		claimed, err := d.Ledger.ClaimFull(context.WithoutCancel(soft), d.Run.ID, full)
@@ -309,7 +309,7 @@ func (d *dispatch) claimsFed() int {
 	return max(d.claimSize, int(min(1+d.claimTook/d.requestTook, maxClaimFed)))
 }
 
-// enqueue queues claimed batches, and takes one.
+// enqueue queues claimed batches, and removes and returns one.
 func (d *dispatch) enqueue(claimed []ledger.Batch) []ledger.Batch {
 	d.claiming.Lock()
 	defer d.claiming.Unlock()
@@ -317,14 +317,14 @@ func (d *dispatch) enqueue(claimed []ledger.Batch) []ledger.Batch {
 	return d.dequeue()
 }
 
-// dequeue takes a batch, if there is one, while the queue is locked.
+// dequeue removes and returns a batch, if there is one. The queue must be locked.
 func (d *dispatch) dequeue() []ledger.Batch {
 	one := d.queue[:min(len(d.queue), 1)]
 	d.queue = d.queue[len(one):]
 	return one
 }
 
-// capBatchRows lowers maxRows to rows, unless that is 0, and returns maxRows.
+// capBatchRows lowers maxRows to rows, unless rows is 0, and returns maxRows.
 func (d *dispatch) capBatchRows(rows int) int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -334,14 +334,14 @@ func (d *dispatch) capBatchRows(rows int) int {
 	return d.maxRows
 }
 
-// recordAll records batches as they are sent. When that fails, it ends the sending, and still tries to record
-// requests in flight. It returns the last error: that one names the file with all answers.
+// recordAll records batches as they are sent. On an error, it ends the sending, and still tries to record requests in
+// flight. It returns the last error, which names the file with all responses.
 func (d *dispatch) recordAll(ctx context.Context, end func()) error {
 	var failed error
 	counted := time.Now()
 	for o := range d.sent {
 		some := []sentBatch{o}
-		for len(some) < maxSettle && len(d.sent) > 0 { // nobody else receives
+		for len(some) < maxSettle && len(d.sent) > 0 { // there is no other receiver
 			some = append(some, <-d.sent)
 		}
 		err := d.record(ctx, some)
@@ -380,7 +380,7 @@ func (d *dispatch) record(ctx context.Context, some []sentBatch) error {
 	return nil
 }
 
-// countSent counts the rows of a batch that was sent, see [Job.Sent].
+// countSent counts the rows of a batch that was sent: see [Job.Sent].
 func (d *dispatch) countSent(o sentBatch) {
 	if !o.outcome.WasSent() {
 		return

@@ -19,30 +19,29 @@ import (
 )
 
 const (
-	shapeSample = 3                   // rows of a batch that are queried to prove what its answer means
-	provenFor   = 30 * 24 * time.Hour // how long a proof counts
-	// visibleAfter is how long the service has to show what it stored of a batch that it
-	// refused, at least: twice as long as it took to show the account's first row.
+	shapeSample = 3                   // rows of a batch that are queried to prove what its response means
+	provenFor   = 30 * 24 * time.Hour // how long a proof is valid
+	// visibleAfter is the least time that the service has to show rows it stored from a batch that it refused. It has at
+	// least twice the time it took to show the account's first row.
 	visibleAfter = 5 * time.Second
 )
 
-// prover proves what answers mean: by queries for rows, and by them what an answer to a create means.
-// A worker whose answer has a shape that is not proven makes the rows unknown and ends the sending;
-// the shape is proven before anything is sent again.
+// prover proves what responses to creates mean, by queries for their rows. A worker that receives a response with an
+// unproven shape makes the rows unknown and ends the sending. The shape is proven before anything is sent again.
 type prover struct {
 	*Job
 
 	failing sync.Mutex // guards failure
-	failure *StopError // why the latest request reached nobody, or was told to pause only; nil after another answer
+	failure *StopError // why the latest request was not delivered, or was only told to pause; nil after another response
 
-	proven          map[string]ledger.State // by shape; changed while no worker runs
-	proofsDue       bool                    // unknown rows may wait for a proof
-	namesRefused    map[int64]bool          // waiting batches whose answer named the refused rows
+	proven          map[string]ledger.State // by shape; changed only while no worker runs
+	proofsDue       bool                    // unknown rows may await a proof
+	namesRefused    map[int64]bool          // waiting batches whose response named the refused rows
 	rowFound        bool                    // a query found a row whose outcome was unknown
-	firstShownAfter time.Duration           // after which the service showed the account's first row; 0: not seen
+	firstShownAfter time.Duration           // how long the service took to show the account's first row; 0: not seen
 }
 
-// shapeOf returns the shape under which the proofs of an answer are kept.
+// shapeOf returns the shape under which the proofs of a response are kept.
 func (pr *prover) shapeOf(r *tracking.Reply) string { return string(pr.Run.Plan.Mode) + " " + r.Shape }
 
 func statusOf(shape string) (status int) {
@@ -67,7 +66,7 @@ func (pr *prover) knowsAccount() bool {
 	return pr.rowFound || slices.Contains(slices.Collect(maps.Values(pr.proven)), ledger.Accepted)
 }
 
-// applyProof makes a batch unknown unless it is proven that its answer means what it seems to mean.
+// applyProof makes a batch unknown unless it is proven that its response means what it seems to mean.
 func (d *dispatch) applyProof(s *ledger.BatchOutcome, r *tracking.Reply) {
 	if d.SkipProof || r.HTTPStatus == 0 || s.State == ledger.Unknown {
 		return
@@ -111,7 +110,7 @@ func (pr *prover) proveShapes(ctx context.Context) error {
 		}
 	}
 	pr.proofsDue = false
-	// Successes come last: one that does not hold stops the run.
+	// Successes come last: a false one stops the run.
 	for _, shape := range slices.Backward(slices.Sorted(maps.Keys(waiting))) {
 		rows := waiting[shape]
 		if pr.proven[shape] == "" {
@@ -139,8 +138,8 @@ func (pr *prover) proveShapes(ctx context.Context) error {
 	return nil
 }
 
-// proveShape proves what a shape means by rows of a batch with such an answer. What can't
-// be proven now stays unproven; if it never can, each row is queried.
+// proveShape proves the meaning of a shape with rows of a batch that had such a response. A shape that can't be
+// proven now stays unproven; if it never can be, each row is queried.
 func (pr *prover) proveShape(ctx context.Context, shape string, waiting []ledger.UnknownRow) error {
 	sample := pr.sampleAlone(firstBatch(waiting))
 	if tracking.OutcomeOf(statusOf(shape)) != tracking.OutcomeAccepted {
@@ -186,8 +185,8 @@ func (pr *prover) proveTaken(ctx context.Context, shape string, rows []ledger.Un
 		statusOf(shape), missing.row.Item.ReferID, missing.words(), hint)
 }
 
-// proveNotTaken queries rows of a batch that the service refused. A row that is found after a conflict may be older.
-// Without a row that the service shows, rows that it does not show prove nothing.
+// proveNotTaken queries rows of a batch that the service refused. A row found after a conflict may be older. Unless
+// the service shows some row, rows that it does not show prove nothing.
 func (pr *prover) proveNotTaken(ctx context.Context, shape string, rows []ledger.UnknownRow) error {
 	controls, err := pr.Ledger.Controls(ctx, 1)
 	if err != nil || len(controls) == 0 {
@@ -233,8 +232,8 @@ func (pr *prover) proveNotTaken(ctx context.Context, shape string, rows []ledger
 	return nil
 }
 
-// recordProof records what a shape means by rows that were queried in that state. It
-// returns false if one of them has left it meanwhile: then nothing is proven.
+// recordProof records the meaning of a shape, proven by rows that were queried in state in. It returns false if one
+// of them has left that state meanwhile: then nothing is proven.
 func (pr *prover) recordProof(
 	ctx context.Context, shape string, means, in ledger.State, rows []ledger.UnknownRow,
 ) (bool, error) {
@@ -246,7 +245,7 @@ func (pr *prover) recordProof(
 	return held, err
 }
 
-// proveRows returns what the answers prove, with one row that they don't prove to be there.
+// proveRows returns the conclusions of the queries, with one row that is not proven to be present.
 func (pr *prover) proveRows(
 	ctx context.Context, rows []ledger.UnknownRow,
 ) (seen map[conclusion]bool, missing *proof, err error) {
@@ -268,7 +267,7 @@ func (pr *prover) proveRows(
 	return seen, missing, nil
 }
 
-// showsRow is for evidence of a query by referId.
+// showsRow evaluates the evidence of a query by referId.
 func showsRow(e tracking.Evidence, x ledger.UnknownRow) bool {
 	return e.Presence == tracking.PresenceNamed || e.Presence == tracking.PresenceProcessing && x.Siblings == 0
 }
@@ -281,8 +280,8 @@ func (pr *prover) resolveAll(ctx context.Context, state ledger.State, why string
 	return pr.resolve(context.WithoutCancel(ctx), state, found)
 }
 
-// sendAgain makes rows pending that the service did not take, in halves of their batch if
-// rows were refused and the answer did not name them, or if the batch was too large.
+// sendAgain makes rows pending that the service did not take. Their batch is halved if rows were refused and the
+// response did not name them, or if the batch was too large.
 func (pr *prover) sendAgain(ctx context.Context, shape string, rows []ledger.UnknownRow) error {
 	outcome := tracking.OutcomeOf(statusOf(shape))
 	halves := outcome == tracking.OutcomeRows || outcome == tracking.OutcomeTooLarge
@@ -320,7 +319,7 @@ func firstBatch(rows []ledger.UnknownRow) []ledger.UnknownRow {
 	return rows
 }
 
-// sampleRows takes rows from all of a batch: the service may have stored a part of it.
+// sampleRows takes rows from all parts of a batch, because the service may have stored only a part.
 func sampleRows(rows []ledger.UnknownRow) []ledger.UnknownRow {
 	if len(rows) <= shapeSample {
 		return rows
@@ -328,13 +327,13 @@ func sampleRows(rows []ledger.UnknownRow) []ledger.UnknownRow {
 	return []ledger.UnknownRow{rows[0], rows[len(rows)/2], rows[len(rows)-1]}
 }
 
-// sampleAlone is [sampleRows] of the rows that are alone in their order, if there are any:
-// of a referId with several numbers, the service may not say which it is processing.
+// sampleAlone is [sampleRows] of the rows that are alone in their order, if there are any: if a referId has several
+// numbers, the service may not say which one it is processing.
 func (pr *prover) sampleAlone(rows []ledger.UnknownRow) []ledger.UnknownRow {
 	var alone []ledger.UnknownRow
 	for _, x := range rows {
 		if x.Item.ReferID == pr.sender.absentBefore {
-			x.Siblings = 0 // none of them was sent yet
+			x.Siblings = 0 // none of its rows was sent yet
 		}
 		if x.Siblings == 0 {
 			alone = append(alone, x)
@@ -346,7 +345,7 @@ func (pr *prover) sampleAlone(rows []ledger.UnknownRow) []ledger.UnknownRow {
 	return sampleRows(rows)
 }
 
-// isFirstAccepted is for the first batch that the run had accepted by what earlier runs proved.
+// isFirstAccepted reports whether o is the first batch of the run that was accepted by what earlier runs proved.
 func (d *dispatch) isFirstAccepted(o sentBatch) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -365,8 +364,8 @@ func (d *dispatch) renewProof(ctx context.Context) error {
 	return err
 }
 
-// checkFirstBatch queries rows of the first batch that the run had accepted, beside the next ones: what was proven
-// once may not hold any more. If the service does not show them, the proof is forgotten and the run stops.
+// checkFirstBatch queries rows of the run's first accepted batch, while the next batches are sent: an earlier proof
+// may no longer hold. If the service does not show the rows, the proof is dropped and the run stops.
 func (d *dispatch) checkFirstBatch(ctx context.Context, o sentBatch) error {
 	var accepted []ledger.UnknownRow
 	for _, row := range o.batch.Rows {
