@@ -61,7 +61,7 @@ type Policy struct {
 	Unknown       UnknownAction
 	RecheckDelay  time.Duration // between the two proofs that a row is absent
 	RetryRejected bool          // resends rejected rows of the input, except superseded and dismissed ones
-	RetryRow      string        // narrows RetryRejected to the rows of this referId or number, whatever else they are
+	RetryRow      string        // limits RetryRejected to the rows of this referId or number, whatever else they are
 	RetryAbsent   bool          // also queries accepted rows of the input: those that the service lacks become unknown
 	// SkipProof trusts responses to creates without proof (see [ledger.Proof]) and without a first query.
 	SkipProof     bool
@@ -85,7 +85,7 @@ type Observer struct {
 	// each of them, by several goroutines.
 	Checking func(rows int64)
 	Checked  func()
-	// Failing is called with why a request reached nobody or was told to pause, and with nil after another answer.
+	// Failing is called with the error of a request not delivered or told to pause, and with nil after another response.
 	Failing func(error)
 	Note    func(format string, args ...any) // called with a message about an operation that takes time
 	Detail  func(format string, args ...any) // called with a message for maintainers
@@ -148,12 +148,12 @@ func (e *StopError) Refused() bool {
 func (e *StopError) Unwrap() error { return e.Err }
 
 // Execute queries unknown rows of the run's input, sends pending rows, and waits for rows that other processes send,
-// until no more can be done. It returns nil then, whatever the states of the rows; a [*StopError] when it stopped
-// early; or the error of the ledger: it matches [ledger.ErrNotClaimed] once others took this process for dead, and
-// then what they took is not sent.
+// until no more can be done. It then returns nil, whatever the rows' states; a [*StopError] if it stopped early; or
+// the error of the ledger. That matches [ledger.ErrNotClaimed] if others took this process for dead; rows that they
+// took are not sent.
 //
-// When soft ends, it waits for requests under way, and returns the cause of soft; ctx ends them too, and their rows are
-// unknown. Past the deadline of soft it returns why requests fail. requests is how many creates left this machine.
+// When soft ends, it waits for requests in flight and returns the cause of soft. When ctx ends, it ends them, and
+// their rows are unknown. Past the deadline of soft it returns why requests fail. requests counts the creates sent.
 func (j *Job) Execute(ctx, soft context.Context) (requests int64, err error) {
 	j.complete()
 	j.prover = prover{Job: j, proven: map[string]ledger.State{}, namesRefused: map[int64]bool{}}
@@ -202,7 +202,7 @@ func (j *Job) proveLast(soft context.Context, err error) error {
 // because the service stored none of them.
 func (j *Job) Sent() int64 { return j.sender.rowsSent }
 
-// Unprovable says, after Execute, that rows stay unknown as no row was ever accepted. [ResendOne] solves that.
+// Unprovable reports, after Execute, whether rows stay unknown as no row was ever accepted. [ResendOne] solves that.
 func (j *Job) Unprovable() bool { return j.reconciler.unprovable }
 
 // Partial reports, after Execute, whether the feed ended before its input.

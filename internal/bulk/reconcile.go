@@ -254,8 +254,8 @@ func (p *reconcilePass) resolution(f *proof, controlled bool) ledger.Resolution 
 	return found
 }
 
-// queryControls queries accepted rows, and records the first that is not found. An absence counts only if the same kind
-// of query finds all of them, before and after: a service that misses some of what it has may miss the absent row too.
+// queryControls queries accepted rows, and records the first that is not found. An absence counts only if such
+// queries find all controls, before and after: a service that misses some of its rows may miss the absent row too.
 func (p *reconcilePass) queryControls(ctx context.Context, controls []ledger.UnknownRow, by identifier) error {
 	for _, x := range controls {
 		if p.missedControl[by] != "" {

@@ -1,5 +1,5 @@
-// Package bulk sends rows to the service: it stages an input, sends pending rows in batches, perhaps while later ones
-// are staged, and settles each batch by its answer.
+// Package bulk sends rows to the service: it stages an input, sends pending rows in batches, possibly while later
+// rows are staged, and settles each batch by its response.
 //
 // The order of writes is the guarantee. A batch is on disk as sending before its first byte leaves, and its outcome
 // is on disk before it is reported. Rows that may have arrived are never sent again without proof.
@@ -17,26 +17,26 @@ import (
 	"github.com/waybill-cli/waybill/internal/ledger"
 )
 
-// Bounds of how many entries the ledger gets at once. The more there are, the fewer pages of its index are written
-// twice; but meanwhile nobody else can write, and those who send what was staged before must.
+// Bounds of how many entries the ledger gets at once. Larger chunks write fewer pages of its index twice, but block
+// other writers, and those who send the rows staged before need to write.
 const (
 	stageChunk    = 16384
 	minStageChunk = 1024
-	stageTime     = 100 * time.Millisecond // what a chunk is to take
+	stageTime     = 100 * time.Millisecond // target duration of a chunk
 )
 
-// Entries yields the rows of an input, or the error that ends it.
+// Entries yields the rows of an input, or the error that ended it.
 type Entries = iter.Seq2[ledger.Entry, error]
 
-// StageChecks are further checks of an input while it is staged. Either may be nil.
+// StageChecks are additional checks of an input while it is staged. Either may be nil.
 type StageChecks struct {
-	// Conflict gets every record that contradicts an earlier one, which is left out. An error ends the staging.
+	// Conflict gets each record that contradicts an earlier one, which is not staged. An error ends the staging.
 	Conflict func(ledger.Conflict) error
-	// Staged is called once all is staged, before the run is opened. Its error discards it all.
+	// Staged is called once all is staged, before the run is opened. If it returns an error, everything is discarded.
 	Staged func() error
 }
 
-// Stage adds every entry to the ledger and opens the run. After any error it leaves nothing behind.
+// Stage adds all entries to the ledger and opens the run. After any error it leaves nothing behind.
 func Stage(ctx context.Context, store ledger.Stager, plan ledger.Plan, src Entries, v StageChecks) (ledger.Run, error) {
 	staging, err := store.Stage(ctx, plan)
 	if err != nil {
@@ -49,8 +49,8 @@ func Stage(ctx context.Context, store ledger.Stager, plan ledger.Plan, src Entri
 
 type adder struct {
 	staging  ledger.Staging
-	conflict func(ledger.Conflict) error // nil for none
-	added    func()                      // called after each chunk; nil for none
+	conflict func(ledger.Conflict) error // nil to ignore conflicts
+	added    func()                      // called after each chunk, if not nil
 	size     atomic.Int64                // of the next chunk
 }
 
@@ -71,17 +71,17 @@ func (a *adder) stage(ctx context.Context, src Entries, staged func() error) (ru
 	return a.staging.Open(ctx)
 }
 
-// fill writes the entries in chunks: while one is written, the next is read.
+// fill writes the entries in chunks, and reads the next chunk while one is written.
 func (a *adder) fill(ctx context.Context, src Entries) error {
 	var chunk, spare []ledger.Entry
-	added := make(chan error, 1) // has what came of the chunk before, once that is over
+	added := make(chan error, 1) // has the result of the previous chunk once it is written
 	added <- nil
 	hand := func() error {
 		if err := <-added; err != nil {
 			return err
 		}
 		full := chunk
-		chunk, spare = spare[:0], full // the one before has been added
+		chunk, spare = spare[:0], full // the previous chunk has been added
 		go func() { added <- a.add(ctx, full) }()
 		return nil
 	}
@@ -131,13 +131,13 @@ func (a *adder) add(ctx context.Context, chunk []ledger.Entry) error {
 
 const (
 	maxHeldRows = 24 * 1024 // of full batches in memory; later batches are read from the ledger
-	// maxHold is how long a portion waits for room. Others wait to stage, so it is no longer.
+	// maxHold is how long a portion waits for room. Other processes wait to stage, so it is no longer.
 	maxHold = 20 * time.Millisecond
 )
 
 // Feed stages an input while its run is sent: full batches go from memory to the workers.
 type Feed struct {
-	full      chan ledger.Batch // that nobody took; closed once run and err are final
+	full      chan ledger.Batch // full batches not taken yet; closed once run and err are final
 	firstFull chan struct{}     // closed when the first batch is full
 	firstOnce sync.Once
 	ended     chan struct{} // closed after full
@@ -145,9 +145,9 @@ type Feed struct {
 	run       atomic.Pointer[ledger.Run]
 }
 
-// BeginFeed begins to stage every entry of src, which contradict each other nowhere. It returns once the first
-// portion, of up to first entries, is in the ledger, and the run visible. An error before that leaves nothing behind.
-// The caller waits for the end of the feed, see [Feed.Wait]. ctx ends the wait for others who stage, hard the feed.
+// BeginFeed begins to stage all entries of src, which must not contradict each other. It returns once the first
+// portion, of up to first entries, is in the ledger and the run is visible. An error before that leaves nothing
+// behind. The caller must call [Feed.Wait]. ctx ends the wait for other processes that stage, hard the feed.
 func BeginFeed(
 	ctx, hard context.Context, store ledger.Stager, plan ledger.Plan, src Entries, first int, v StageChecks,
 ) (*Feed, error) {
@@ -158,7 +158,7 @@ func BeginFeed(
 	f := &Feed{firstFull: make(chan struct{}), ended: make(chan struct{})}
 	f.run.Store(new(staging.Begin()))
 	f.full = make(chan ledger.Batch, 1+maxHeldRows/max(plan.BatchSize, 1))
-	begun := make(chan bool, 2) // has true once the run is visible, then false
+	begun := make(chan bool, 2) // receives true once the run is visible, then false
 	go func() {
 		defer close(f.ended)
 		defer close(f.full)
@@ -193,7 +193,7 @@ func (f *Feed) put(full []ledger.Batch) {
 	}
 }
 
-// take waits for a batch, and takes more that are there, up to n. It returns none when ctx or the staging has ended.
+// take waits for a batch, and adds available ones, up to n. It returns none when ctx or the staging has ended.
 func (f *Feed) take(ctx context.Context, n func() int) ([]ledger.Batch, error) {
 	var some []ledger.Batch
 	select {
@@ -219,7 +219,7 @@ func (f *Feed) take(ctx context.Context, n func() int) ([]ledger.Batch, error) {
 	return some, nil
 }
 
-// awaitFull waits until the first batch is full, or the staging or ctx ends.
+// awaitFull waits until the first batch is full, or until the staging or ctx ends.
 func (f *Feed) awaitFull(ctx context.Context) error {
 	select {
 	case <-f.firstFull:
@@ -235,7 +235,7 @@ func (f *Feed) awaitFull(ctx context.Context) error {
 // Run returns the run, with its tally once its input is staged.
 func (f *Feed) Run() ledger.Run { return *f.run.Load() }
 
-// Wait returns why the input was not staged to its end; what was staged until then stays.
+// Wait returns why the input was not staged completely; rows staged before stay.
 func (f *Feed) Wait() error {
 	<-f.ended
 	return f.err
