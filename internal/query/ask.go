@@ -14,12 +14,12 @@ import (
 
 // Service answers queries. Each call is one request.
 type Service interface {
-	// Detail asks for the status and timeline of a tracking. The answer is returned with every error that came with one.
+	// Detail queries the status and timeline of a tracking. Errors that come with an answer are returned with it.
 	Detail(ctx context.Context, q tracking.Query) (tracking.Answer, error)
 }
 
-// Evidence asks once, when the gate lets it, and reports to the gate how that
-// went. Every query goes this way. If ctx ends before, its cause is the error.
+// Evidence calls ask once, when the gate permits it, and reports the result to the gate. All queries go this way. If
+// ctx ends first, its cause is the error.
 func Evidence(ctx context.Context, gate *pace.Gate, ask func() tracking.Evidence) tracking.Evidence {
 	pass, err := gate.Enter(ctx)
 	if err != nil {
@@ -44,17 +44,17 @@ type queryReply struct {
 	asked   time.Time
 	answer  tracking.Answer
 	err     error
-	parcels map[string]tracking.Tracking // by number: those of the order that the answer left out
-	refused error                        // the key was, when a parcel was asked for; nil if not
+	parcels map[string]tracking.Tracking // by number: parcels of the order that the answer left out
+	refused error                        // the key was refused by a query for a parcel; else nil
 }
 
-// usable reports whether the answer says something of what was asked for, be it that nothing is known.
+// usable reports whether the answer says something about the query, even if only that nothing is known.
 func (r queryReply) usable() bool {
 	return r.err == nil || errors.Is(r.err, tracking.ErrProcessing) ||
 		errors.Is(r.err, tracking.ErrAbsent) || errors.Is(r.err, tracking.ErrUndecided)
 }
 
-// ask asks the service once. entering bounds the wait for the gate.
+// ask queries the service once. entering bounds the wait for the gate.
 func (a *Asker) ask(ctx, entering context.Context, q tracking.Query) queryReply {
 	r := queryReply{query: q, asked: time.Now()}
 	e := Evidence(entering, a.Gate, func() tracking.Evidence {
@@ -72,9 +72,9 @@ func (a *Asker) ask(ctx, entering context.Context, q tracking.Query) queryReply 
 	return r
 }
 
-// OtherError says that a response is about another tracking: it can't be believed, and nothing is learnt from it.
+// OtherError reports that a response is about another tracking: it can't be trusted, and nothing is recorded from it.
 type OtherError struct {
-	ReferID, Number string // that the response names; either may be empty
+	ReferID, Number string // named by the response; either may be empty
 }
 
 func (e *OtherError) Error() string {
@@ -88,10 +88,10 @@ func (e *OtherError) Error() string {
 	return "the response is about another tracking:" + named
 }
 
-// Failure says that a wait asks again.
+// Failure lets a wait query again.
 func (e *OtherError) Failure() tracking.Failure { return tracking.Failure{Troubled: true} }
 
-// contradiction returns an [*OtherError] if an answer names orders or numbers, but not what was asked for.
+// contradiction returns an [*OtherError] if an answer names orders or numbers, but not the requested one.
 func (r queryReply) contradiction(rows []ledger.TrackingStatus) error {
 	numbers := wanted(r.query, rows)
 	agrees := func(k tracking.Key) bool {
@@ -105,9 +105,9 @@ func (r queryReply) contradiction(rows []ledger.TrackingStatus) error {
 	return nil
 }
 
-// askForParcels asks by number for parcels of an order that the answer about the order left out. Only an answer that
-// names the number counts. What goes wrong leaves a parcel undecided, as a service need not know queries by number;
-// but a temporary error becomes the error of the whole reply.
+// askForParcels queries by number the parcels of an order that the order's answer left out. Only an answer that names
+// the number counts. On an error a parcel stays undecided, because a service need not support queries by number; but
+// a temporary error becomes the error of the whole reply.
 func (a *Asker) askForParcels(ctx, entering context.Context, r *queryReply, parcels []Tracking) {
 	if r.err != nil || len(parcels) < 2 {
 		return
@@ -135,7 +135,7 @@ func (a *Asker) askForParcels(ctx, entering context.Context, r *queryReply, parc
 	}
 }
 
-// outcome is the error of an answer, unless events say more of the first tracking.
+// outcome returns the error of an answer, unless events say more about the first tracking.
 func outcome(err error, first Tracking) error {
 	fromEvent := first.Source == ledger.FromEvent
 	if errors.Is(err, tracking.ErrProcessing) || errors.Is(err, tracking.ErrUndecided) && fromEvent {

@@ -12,7 +12,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
-// match returns the trackings as the answer has them, and as the answers about single parcels do.
+// match returns the trackings according to the answer, and to the answers about single parcels.
 func match(r queryReply, rows []ledger.TrackingStatus) []Tracking {
 	found := matchNumbers(r, rows)
 	knownFirst(found)
@@ -35,8 +35,8 @@ func match(r queryReply, rows []ledger.TrackingStatus) []Tracking {
 	return found
 }
 
-// matchNumbers returns what an answer says of each number of a query, and the further
-// trackings that it has. Another number is never taken for the one asked for.
+// matchNumbers returns what an answer says about each number of a query, and the further trackings in it. It never
+// takes another number for the requested one.
 func matchNumbers(r queryReply, rows []ledger.TrackingStatus) []Tracking {
 	numbers := wanted(r.query, rows)
 	var found []Tracking
@@ -74,7 +74,7 @@ func matchNumbers(r queryReply, rows []ledger.TrackingStatus) []Tracking {
 	return found
 }
 
-// unaccepted returns a row that was refused or not sent, nil if another row of the number was accepted.
+// unaccepted returns a row that was rejected or not sent, or nil if another row of the number was accepted.
 func unaccepted(number string, q tracking.Query, rows []ledger.TrackingStatus) *ledger.TrackingStatus {
 	var found *ledger.TrackingStatus
 	for i, row := range rows {
@@ -122,18 +122,18 @@ func answered(t tracking.Tracking, q tracking.Query, number string) Tracking {
 	return Tracking{Tracking: t, Phase: phase}
 }
 
-// wholePhase is what an answer as a whole says of a number it does not name.
+// wholePhase returns what an answer as a whole says about a number that it does not name.
 func wholePhase(r queryReply) ledger.Phase {
 	switch {
 	case errors.Is(r.err, tracking.ErrAbsent):
 		return ledger.Absent
 	case r.answer.Processing:
-		return ledger.Processing // of the order: it does not say which parcel
+		return ledger.Processing // of the order: it does not say of which parcel
 	}
 	return Undecided
 }
 
-// wanted are the numbers that belong to what was asked for, as far as the ledger knows.
+// wanted returns the numbers that belong to a query, as far as the ledger knows.
 func wanted(q tracking.Query, rows []ledger.TrackingStatus) []string {
 	if q.ReferID == "" {
 		return []string{q.Number}
@@ -147,7 +147,7 @@ func wanted(q tracking.Query, rows []ledger.TrackingStatus) []string {
 	return numbers
 }
 
-// sightings are what the ledger should remember: of rows, and of trackings that were not created here.
+// sightings returns what the ledger should remember: of rows, and of trackings that were not created here.
 func sightings(res Result, rows []ledger.TrackingStatus) []ledger.Sighting {
 	var seen []ledger.Sighting
 	for _, t := range res.Trackings {
@@ -169,7 +169,7 @@ func sightings(res Result, rows []ledger.TrackingStatus) []ledger.Sighting {
 	return seen
 }
 
-// knownRow is a row with the event that it was learnt from, nil for none or if that was pruned.
+// knownRow is a row with the event that reported it; nil if there is none or it was pruned.
 type knownRow struct {
 	ledger.TrackingStatus
 	event *inbox.Event
@@ -179,7 +179,7 @@ func byEvent(row ledger.TrackingStatus) bool {
 	return row.Sighting != nil && row.Sighting.Phase.Reported() && row.Sighting.Source == ledger.FromEvent
 }
 
-// merge puts rows learnt from events in the place of answers: the ledger has compared the two.
+// merge replaces answers with rows learnt from events. The ledger has already compared the two.
 func merge(res Result, rows []knownRow) []Tracking {
 	found := slices.Clone(res.Trackings)
 	for _, row := range rows {
@@ -192,7 +192,7 @@ func merge(res Result, rows []knownRow) []Tracking {
 	return found
 }
 
-// supersededBy returns the tracking as an event has it, with what only the answer has.
+// supersededBy returns the tracking as the event reports it, plus the data that only the answer has.
 func (t Tracking) supersededBy(event Tracking, asked time.Time) Tracking {
 	event.Checkpoints = event.WithOlder(t.Checkpoints)
 	event.Older = t.Older
@@ -202,11 +202,11 @@ func (t Tracking) supersededBy(event Tracking, asked time.Time) Tracking {
 	return event
 }
 
-// tracking is a row as the ledger has it, or as its event has it.
+// tracking returns the row as its event or else the ledger has it.
 func (k knownRow) tracking() Tracking {
 	t := FromStore(k.TrackingStatus)
 	if t.Phase == Undecided && k.State == ledger.Accepted {
-		t.Phase = ledger.Processing // it was asked about, and no answer reports it yet
+		t.Phase = ledger.Processing // it was queried, and no answer reports it yet
 	}
 	if k.event == nil {
 		return t
@@ -218,7 +218,7 @@ func (k knownRow) tracking() Tracking {
 	return t
 }
 
-// FromStore returns a tracking as the store knows it, with why its row was rejected.
+// FromStore returns a tracking as the store knows it, with the reason why its row was rejected.
 func FromStore(st ledger.TrackingStatus) Tracking {
 	t := Tracking{
 		Tracking: tracking.Tracking{ReferID: st.Item.ReferID, Number: st.Item.Number, CarrierCode: st.Carrier()},
@@ -237,7 +237,7 @@ func FromStore(st ledger.TrackingStatus) Tracking {
 	return t
 }
 
-// Unreported returns the phase of a tracking without a report, by the state of its row.
+// Unreported returns the phase of a tracking without a report, from the state of its row.
 func Unreported(s ledger.State) ledger.Phase {
 	switch s {
 	case ledger.Rejected:

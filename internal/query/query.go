@@ -1,5 +1,5 @@
-// Package query asks the service about trackings, about one or a million in the same way. A query takes three steps:
-// the service is asked, what it answered is recorded, and answer, rows and events are merged to what is known.
+// Package query asks the service about trackings, one or a million in the same way. A query takes three steps: the
+// service is asked, its answer is recorded, and answer, rows and events are merged.
 package query
 
 import (
@@ -13,7 +13,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
-// Store is what a query needs of what is kept.
+// Store has the parts of the store that a query needs.
 type Store struct {
 	Trackings interface {
 		FindAll(ctx context.Context, qs []tracking.Query) ([][]ledger.TrackingStatus, error)
@@ -31,23 +31,23 @@ type Store struct {
 	}
 }
 
-// Asker asks the service about trackings. It is safe for concurrent use.
+// Asker queries the service about trackings. It is safe for concurrent use.
 type Asker struct {
 	Service Service
 	Gate    *pace.Gate
-	Store   func(context.Context) (*Store, error) // returns what is kept, nil while there is nothing
+	Store   func(context.Context) (*Store, error) // returns the store, nil while there is none
 }
 
-// Result is what is known of a referId or number: one tracking, or several if the order has several parcels.
+// Result is what is known about a referId or number: one tracking, or several if the order has several parcels.
 type Result struct {
 	Query     tracking.Query
-	Ref       string    // as it was asked for
-	Asked     time.Time // zero if the service was not asked
+	Ref       string    // as the user gave it
+	Asked     time.Time // zero if the service was not queried
 	Answer    tracking.Answer
 	Trackings []Tracking
 
-	// Err is [tracking.ErrAbsent], [tracking.ErrUndecided], or why no answer
-	// came; not [tracking.ErrProcessing], which is a phase of a tracking.
+	// Err is [tracking.ErrAbsent], [tracking.ErrUndecided], or why there is no answer; not [tracking.ErrProcessing],
+	// which is a phase of a tracking.
 	Err error
 }
 
@@ -55,40 +55,40 @@ type Result struct {
 type Tracking struct {
 	tracking.Tracking
 	Phase       ledger.Phase
-	Source      ledger.Source // where it was learnt from; empty if nothing was
-	Learnt      time.Time     // when
-	SentCarrier string        // the carrier code that it was created with
-	Reason      string        // why the service rejected it, its own words first
-	Superseded  bool          // it is rejected, as in [ledger.Row]
-	Dismissed   time.Time     // likewise
-	Event       int64         // number in the inbox of the event it was learnt from, 0 if none
+	Source      ledger.Source // the source of this information; empty if there is none
+	Learnt      time.Time     // when it was learnt
+	SentCarrier string        // the carrier code sent when it was created
+	Reason      string        // why the service rejected it, the service's own words first
+	Superseded  bool          // its row is rejected and superseded, as in [ledger.Row]
+	Dismissed   time.Time     // as in [ledger.Row]
+	Event       int64         // number in the inbox of the event that reported it, 0 if none
 
-	// Older is what the answer said where an earlier event is newer by the service's own times; nil elsewhere.
+	// Older is the answer's data if an earlier event is newer by the service's own times; else nil.
 	Older *tracking.Tracking
 
-	// Unverified is the latest event about the number that did not verify, nil for none. Nothing is learnt from it.
+	// Unverified is the latest event about the number that did not verify; nil if none. It changes nothing.
 	Unverified *inbox.Event
 }
 
-// Timeline returns the checkpoints newest first, with what cannot be right in them.
+// Timeline returns the checkpoints newest first, with their anomalies.
 func (t Tracking) Timeline() []tracking.Entry {
 	return tracking.Entries(t.Checkpoints, t.Learnt)
 }
 
-// Phases of what no answer reports.
+// Phases of trackings that no answer reports.
 const (
-	Undecided ledger.Phase = "undecided" // of a tracking that an answer says nothing about
-	Rejected  ledger.Phase = "rejected"  // of a row that the service refused
-	NotAsked  ledger.Phase = "notAsked"  // of a tracking that nobody has asked about
-	NotSent   ledger.Phase = "notSent"   // of a row that was not sent yet
+	Undecided ledger.Phase = "undecided" // no answer says anything about the tracking
+	Rejected  ledger.Phase = "rejected"  // the service refused the row
+	NotAsked  ledger.Phase = "notAsked"  // the tracking was never queried
+	NotSent   ledger.Phase = "notSent"   // the row was not sent yet
 )
 
-// Why there is no answer about what was asked for.
+// Reasons for having no answer.
 var (
-	ErrRejected = errors.New("the service rejected it")      // every row of it
-	ErrInError  = errors.New("the service reports an error") // of one of its trackings
-	ErrNotSent  = errors.New("not sent yet")                 // no row of it
-	ErrNotAsked = errors.New("not checked yet")              // the end came before
+	ErrRejected = errors.New("the service rejected it")      // all its rows
+	ErrInError  = errors.New("the service reports an error") // one of its trackings
+	ErrNotSent  = errors.New("not sent yet")                 // none of its rows
+	ErrNotAsked = errors.New("not checked yet")              // the end came first
 )
 
 func withEvents(ctx context.Context, store *Store, rows []ledger.TrackingStatus) ([]knownRow, error) {
@@ -135,7 +135,7 @@ func addUnverified(ctx context.Context, store *Store, of *Target, all []Tracking
 	return nil
 }
 
-// Stored returns what the store has of a target, with the last answer whole, and asks nobody.
+// Stored returns what the store has of a target, with the last complete answer. It sends no query.
 func (a *Asker) Stored(ctx context.Context, t *Target) (Result, error) {
 	s := &targetPoller{Scheduler: &Scheduler{Asker: a, Whole: true}}
 	if err := a.readRows(ctx, []*Target{t}); err != nil {
@@ -155,7 +155,7 @@ func (a *Asker) Stored(ctx context.Context, t *Target) (Result, error) {
 	return e.Result, addUnverified(ctx, store, t, e.Result.Trackings)
 }
 
-// complete adds the events that the rows were learnt from, and the last answer.
+// complete adds the events that reported the rows, and the last answer.
 func (s *targetPoller) complete(ctx context.Context, store *Store, e *TargetResult) error {
 	t, res := e.Target, &e.Result
 	rows, err := withEvents(ctx, store, t.rows)
@@ -176,7 +176,7 @@ func (s *targetPoller) complete(ctx context.Context, store *Store, e *TargetResu
 	return nil
 }
 
-// withKnown adds what is known of rows where an answer says nothing of them.
+// withKnown fills in the known data of rows about which an answer says nothing.
 func withKnown(found []Tracking, rows []knownRow) []Tracking {
 	for i, f := range found {
 		for _, row := range rows {

@@ -15,53 +15,53 @@ import (
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
-// TargetResult is what is known of a target.
+// TargetResult is the result for a target.
 type TargetResult struct {
 	Target     *Target
-	Result     Result // its Err says why there is no answer, or what is wrong
-	Matched    bool   // it meets the condition
+	Result     Result // it meets the condition
+	Matched    bool   // the end came before it was done
 	Unfinished bool   // the end came before it was done
-	stored     bool   // the result is what is kept, and lacks the events
+	stored     bool   // the result comes from the store, and lacks the events
 }
 
-// Scheduler asks about any number of trackings: each until it is answered, or meets
-// a condition. Answers are recorded, many at once, before they count.
+// Scheduler queries any number of trackings: each until it is answered, or meets a condition. Answers are recorded,
+// many at once, before they count.
 type Scheduler struct {
 	*Asker
 	Workers int
-	// Hard ends questions under way; nil for when ctx ends.
+	// Hard ends queries in flight; nil: ctx ends them.
 	Hard context.Context //nolint:containedctx // a second end beside ctx
-	Wake <-chan struct{} // holds a value when events may have changed what is known
+	Wake <-chan struct{} // receives a value when events may have changed the stored state
 
-	// Patience is how long failed questions are tried again, in all and for each target; 0: until ctx ends.
+	// Patience is how long failed queries are retried, overall and for each target; 0: until ctx ends.
 	Patience time.Duration
-	// Meets sets Matched of the results that meet the condition; nil ends the asking about a target with its first
-	// answer. The results are of targets that were asked, or that something is known of. It may set an error of one that
-	// can't meet it any more: that ends the asking about the target, once it was asked about.
+	// Meets sets Matched for results that meet the condition; nil ends each target with its first answer. The results
+	// are those of targets that were queried, or of which something is known. Meets may set an error if a target can't
+	// meet the condition any more: that ends the target once it was queried.
 	Meets func(ctx context.Context, all []TargetResult) error
-	// Alike says that Meets takes what is no longer Processing, and that no one target matters
-	// more than the others: of many that are Processing a few are asked about often.
+	// Alike says that Meets accepts any tracking that is no longer Processing, and that no target matters more than
+	// others: if many are Processing, only a few are queried often.
 	Alike  bool
-	AskAll bool // asks about each target at least once, whatever is known of it
-	// Since, if it is not zero and Meets is nil, takes what was answered since then for an answer.
+	AskAll bool // queries each target at least once, whatever is known about it
+	// Since, if not zero and if Meets is nil, accepts stored answers from that time on.
 	Since time.Time
-	Whole bool // adds the last answer to what is shown of targets that are not asked
-	// Choose adds to Chosen of targets that have more rows than that; nil where it
-	// is complete. It is called until a target is asked about.
+	Whole bool // adds the last answer to the results of targets that are not queried
+	// Choose adds to Chosen of targets that have more rows; nil if Chosen is complete. It is called until a target is
+	// queried.
 	Choose func(ctx context.Context, ts []*Target) error
-	Ended  func(TargetResult) error // gets every target, once, in the order in which they end; its error ends everything
-	// Failing, if it is not nil, is called with why queries fail, and with nil when they do no longer.
+	Ended  func(TargetResult) error // gets each target once, in the order in which they end; its error ends everything
+	// Failing, if not nil, is called with the reason while queries fail, and with nil once they succeed again.
 	Failing func(error)
 }
 
-// Pauses between two questions about one tracking.
+// Pauses between two queries about one tracking.
 const (
 	firstPause   = time.Second
 	longestPause = 30 * time.Second
 )
 
-// Run asks about all targets. The error is the cause of ctx, what every other question
-// would meet too (see [tracking.Failure]), or an error of Meets, of Ended, or of the store.
+// Run queries all targets. The error is the cause of ctx, an error that every other query would meet too (see
+// [tracking.Failure]), or an error of Meets, of Ended, or of the store.
 func (s *Scheduler) Run(ctx context.Context, targets iter.Seq2[*Target, error]) error {
 	pauses := pace.Backoff{First: firstPause, Max: longestPause}
 	o := poll.Options{Workers: s.Workers, Pauses: pauses, Wake: s.Wake, Hard: s.Hard}
@@ -77,14 +77,14 @@ var errImpatient = errors.New("the service asked for a longer pause than --timeo
 type targetPoller struct {
 	*Scheduler
 
-	ending sync.Mutex // held while Ended is called
+	ending sync.Mutex // held while calling Ended
 
 	mu      sync.Mutex
-	failing time.Time // when the first question failed after the last answer; zero if it was answered
-	trouble error     // of the last question that failed
+	failing time.Time // when the first query failed after the last answer; zero after an answer
+	trouble error     // error of the last failed query
 }
 
-// Load looks up what is kept of targets, and ends those that need no question.
+// Load reads the stored data of targets, and ends those that need no query.
 func (s *targetPoller) Load(ctx context.Context, ts []*Target) ([]poll.Verdict, error) {
 	if err := s.readRows(ctx, ts); err != nil {
 		return nil, err
@@ -136,8 +136,7 @@ func (s *targetPoller) choose(ctx context.Context, ts []*Target) error {
 	return s.Choose(ctx, several)
 }
 
-// FindRows looks up what the store has of targets, see [Target.Rows]. It asks nobody.
-// The store is nil if there is none.
+// FindRows loads the stored rows of targets: see [Target.Rows]. It sends no query. The store is nil if there is none.
 func (a *Asker) FindRows(ctx context.Context, ts []*Target) (*Store, error) {
 	store, err := a.Store(ctx)
 	if err == nil {
@@ -146,7 +145,7 @@ func (a *Asker) FindRows(ctx context.Context, ts []*Target) (*Store, error) {
 	return store, err
 }
 
-// readRows is FindRows that also finds which of the others were erased.
+// readRows is FindRows, but also finds which of the unknown targets were erased.
 func (a *Asker) readRows(ctx context.Context, ts []*Target) error {
 	store, err := a.FindRows(ctx, ts)
 	if err != nil || store == nil {
@@ -168,7 +167,7 @@ func (a *Asker) readRows(ctx context.Context, ts []*Target) error {
 	return nil
 }
 
-// loadRows takes a REF that is no referId, but a number of which a row is known, for that number.
+// loadRows treats a REF that is not a referId, but the number of a known row, as that number.
 func loadRows(ctx context.Context, store *Store, ts []*Target) error {
 	if err := find(ctx, store, ts); err != nil {
 		return err
@@ -190,7 +189,7 @@ func loadRows(ctx context.Context, store *Store, ts []*Target) error {
 		case len(t.rows) == 0:
 			t.Query = tracking.Query{ReferID: t.Ref} // until an event is about the number
 		case len(t.rows) == 1 && t.rows[0].Item.ReferID != "":
-			t.Query = tracking.Query{ReferID: t.rows[0].Item.ReferID} // of which the interface shows how to ask
+			t.Query = tracking.Query{ReferID: t.rows[0].Item.ReferID} // the interface shows how to query it
 			orders = append(orders, t)
 		}
 	}
@@ -199,7 +198,7 @@ func loadRows(ctx context.Context, store *Store, ts []*Target) error {
 	}
 	orders = slices.DeleteFunc(orders, func(t *Target) bool { return len(t.rows) == 1 })
 	for _, t := range orders {
-		t.Query = tracking.Query{Number: t.Ref} // and not the other parcels
+		t.Query = tracking.Query{Number: t.Ref} // without the other parcels
 	}
 	return find(ctx, store, orders)
 }
@@ -231,7 +230,7 @@ func (t *Target) known() Result {
 	return res
 }
 
-// Ask asks once.
+// Ask queries the service once.
 func (s *targetPoller) Ask(ctx context.Context, t *Target) (queryReply, error) {
 	t.Began = cmp.Or(t.Began, time.Now())
 	entering := ctx
@@ -298,7 +297,7 @@ func (s *targetPoller) Settle(ctx context.Context, answers []poll.Answer[*Target
 		if err := s.Meets(ctx, all); err != nil {
 			return nil, err
 		}
-		met := func(e TargetResult) bool { return e.Matched } // events may have come since they were loaded
+		met := func(e TargetResult) bool { return e.Matched } // events may have arrived since the rows were loaded
 		if err := s.mergeEvents(ctx, store, all, met); err != nil {
 			return nil, err
 		}
@@ -325,7 +324,7 @@ func (s *targetPoller) record(
 		t, r := a.Key, a.Result
 		res := Result{Query: t.Query, Ref: t.Ref, Asked: r.asked, Err: r.err}
 		t.failed = r.err
-		if _, other := errors.AsType[*OtherError](r.err); other { // shown, and not recorded
+		if _, other := errors.AsType[*OtherError](r.err); other { // shown, but not recorded
 			res.Answer, res.Trackings = r.answer, t.narrow(match(queryReply{query: r.query}, t.rows))
 		}
 		if r.usable() {
@@ -346,7 +345,7 @@ func (s *targetPoller) record(
 		if err := store.Trackings.Record(ctx, records); err != nil {
 			return nil, err
 		}
-		told := func(e TargetResult) bool { return e.Target.byEvent() } // which the answers recorded now may be newer than
+		told := func(e TargetResult) bool { return e.Target.byEvent() } // the answers recorded now may be newer
 		if err := s.mergeEvents(ctx, store, all, told); err != nil {
 			return nil, err
 		}
@@ -359,7 +358,7 @@ func (s *targetPoller) record(
 	return all, nil
 }
 
-// mergeEvents finds the rows of some targets again, and puts what events said in place of older answers.
+// mergeEvents reloads the rows of some targets, and replaces older answers with what events reported.
 func (s *targetPoller) mergeEvents(
 	ctx context.Context, store *Store, all []TargetResult, again func(TargetResult) bool,
 ) error {
@@ -382,7 +381,7 @@ func (s *targetPoller) mergeEvents(
 			return err
 		}
 		seen := sightings(e.Result, e.Target.rows)
-		rows = slices.DeleteFunc(rows, func(k knownRow) bool { // the answer is newer, in a store that can't be written
+		rows = slices.DeleteFunc(rows, func(k knownRow) bool { // the answer is newer, in a read-only store
 			return byEvent(k.TrackingStatus) && slices.ContainsFunc(seen, func(s ledger.Sighting) bool {
 				return s.Key == k.Item.Key() && s.Source == ledger.FromQuery && s.Supersedes(*k.Sighting)
 			})
@@ -392,8 +391,8 @@ func (s *targetPoller) mergeEvents(
 	return nil
 }
 
-// judge asks again for what is absent only if the ledger holds it as accepted:
-// a service that works in the background may know it late.
+// judge retries an absent target only if the ledger has it as accepted: a service that works in the background may
+// learn of it late.
 func (s *targetPoller) judge(e *TargetResult) poll.Verdict {
 	err := e.Result.Err
 	failure := tracking.FailureOf(err)
@@ -438,7 +437,7 @@ func (s *targetPoller) Leave(ctx context.Context, ts []*Target) error {
 	return s.end(ctx, all)
 }
 
-// end passes targets on.
+// end passes results to Ended.
 func (s *targetPoller) end(ctx context.Context, all []TargetResult) error {
 	store, err := s.Store(ctx)
 	if err != nil {

@@ -10,46 +10,46 @@ import (
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
-// Target is one REF on its way through a [Scheduler]. Its exported fields are kept while it waits.
+// Target is one REF on its way through a [Scheduler]. Its exported fields are saved while it waits.
 type Target struct {
-	Pos   int64          // place among those asked for, from 0
-	Ref   string         // as it was asked for
-	Query tracking.Query // how it is asked for
-	Exact bool           // Query holds, also if the store knows Ref as a number
-	// Chosen are the numbers of those trackings that are shown, counted and waited
-	// for; nil for all. What is said of the others is recorded alone.
+	Pos   int64          // position among the requested REFs, from 0
+	Ref   string         // as the user gave it
+	Query tracking.Query // the query to send
+	Exact bool           // Query is final, even if the store knows Ref as a number
+	// Chosen are the numbers of the trackings that are shown, counted and waited for; nil for all. Data about the others
+	// is only recorded.
 	Chosen []string `json:",omitempty"`
 
-	Began   time.Time    // when it was first asked about, zero if it was not
-	Phase   ledger.Phase // what the last answer said, for a REF of which nothing is kept
-	First   []Known      // what was known of its trackings at first, if the [Scheduler] keeps it
-	Counted []Counted    // as what its trackings were counted last, for who counts them
+	Began   time.Time    // time of the first query, zero if none
+	Phase   ledger.Phase // phase in the last answer, for a REF that is not in the store
+	First   []Known      // what was known about its trackings at first, if the [Scheduler] keeps it
+	Counted []Counted    // how its trackings were last counted, for the counter
 
 	rows   []ledger.TrackingStatus // as last loaded
-	failed error                   // of the last question, nil if it was answered
+	failed error                   // error of the last query, nil if it was answered
 	erased bool                    // the store had it once
 }
 
-// Counted is as what a tracking was counted.
+// Counted says how a tracking was counted.
 type Counted struct {
 	Number string `json:"n"` // of the tracking
-	Kind   int    `json:"k"` // of what is counted
+	Kind   int    `json:"k"` // which count it is in
 }
 
-// Known is what a tracking is compared by.
+// Known has the fields by which a tracking is compared.
 type Known struct {
 	Number                                              string
 	Phase                                               ledger.Phase
 	Status, StatusLabel, StatusTrack, LatestEvent, Time string
 }
 
-// KnownOf returns what a tracking is compared by.
+// KnownOf returns the fields by which a tracking is compared.
 func KnownOf(t Tracking) Known {
 	return Known{t.Number, t.Phase, t.Status, t.StatusLabel, t.StatusTrack, t.LatestEvent, t.LatestTime}
 }
 
-// Differs reports whether a field differs between two states of a tracking. A field
-// that only one of them has is no difference: events and answers have different ones.
+// Differs reports whether a field differs between two states of a tracking. A field that only one of them has does
+// not count: events and answers have different fields.
 func (k Known) Differs(now Known) bool {
 	differ := func(a, b string) bool { return a != "" && b != "" && a != b }
 	decided := func(p ledger.Phase) bool { return p != Undecided && p != NotAsked }
@@ -58,7 +58,7 @@ func (k Known) Differs(now Known) bool {
 		differ(k.LatestEvent, now.LatestEvent) || differ(k.Time, now.Time)
 }
 
-// Changed reports whether a tracking differs from what was known at first. Unknown ones are known from now on.
+// Changed reports whether a tracking differs from what was known at first. It adds unknown trackings to First.
 func (t *Target) Changed(res Result) bool {
 	for _, now := range res.Trackings {
 		i := slices.IndexFunc(t.First, func(was Known) bool {
@@ -93,21 +93,21 @@ func (t *Target) narrow(all []Tracking) []Tracking {
 	return slices.DeleteFunc(all, func(tr Tracking) bool { return !t.chose(tr.Number) })
 }
 
-// Accepted reports whether a row of it was sent and may be at the service.
+// Accepted reports whether a row of the target was sent and may be at the service.
 func (t *Target) Accepted() bool {
 	return slices.ContainsFunc(t.chosenRows(), func(r ledger.TrackingStatus) bool {
 		return r.State == ledger.Accepted || r.State == ledger.Unknown
 	})
 }
 
-// Rows returns what the store has of it, as last read.
+// Rows returns the stored rows of the target, as last read.
 func (t *Target) Rows() []ledger.TrackingStatus { return t.rows }
 
-// IsKnown reports whether anything of it is kept.
+// IsKnown reports whether the store has any row of the target.
 func (t *Target) IsKnown() bool { return len(t.rows) > 0 }
 
-// RunOf returns the run that brought in its first row of a state, 0 for none.
-// Rejected rows are those that are neither superseded nor dismissed.
+// RunOf returns the run that added the target's first row in a state, 0 if there is none. Superseded and dismissed
+// rows do not count as rejected.
 func (t *Target) RunOf(state ledger.State) int64 {
 	for _, r := range t.chosenRows() {
 		if r.State == state && (state != ledger.Rejected || r.IsOpen()) {
@@ -117,7 +117,7 @@ func (t *Target) RunOf(state ledger.State) int64 {
 	return 0
 }
 
-// RowOf returns its row of a tracking, nil if there is none.
+// RowOf returns the target's row of a tracking, or nil.
 func (t *Target) RowOf(tr Tracking) *ledger.TrackingStatus {
 	if i := slices.IndexFunc(t.rows, tr.isOf); i >= 0 {
 		return &t.rows[i]
@@ -137,8 +137,8 @@ func (t *Target) lastAsked() time.Time {
 
 func (t *Target) byEvent() bool { return slices.ContainsFunc(t.rows, byEvent) }
 
-// settled reports whether the service need not be asked: it refused every row, or
-// none was sent. The error says so, and is nil if each is superseded or dismissed.
+// settled reports whether no query is needed: the service rejected all rows, or none was sent. The error says so; it
+// is nil if all are superseded or dismissed.
 func (t *Target) settled() (bool, error) {
 	reason, sent, open := "", true, false
 	for _, r := range t.chosenRows() {
@@ -164,7 +164,7 @@ func (t *Target) settled() (bool, error) {
 	return true, fmt.Errorf("%w: %s", ErrRejected, reason)
 }
 
-// orderOf returns the referId of all its rows, empty if they have several.
+// orderOf returns the common referId of all rows, or "" if they differ.
 func (t *Target) orderOf() string {
 	ref := t.Query.ReferID
 	for _, r := range t.rows {
