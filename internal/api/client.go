@@ -1,6 +1,6 @@
-// Package api is the client of the shipment tracking service: its three operations, each with a type of result.
+// Package api is the client of the shipment tracking service: its three operations, each with its own result type.
 //
-// It never sends a create twice, whatever happens to the connection: the caller decides whether to send again.
+// It never sends a create twice, whatever happens to the connection: the caller decides whether to resend it.
 package api
 
 import (
@@ -25,7 +25,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
-// MaxAnswer is how much of an answer is read, in bytes. A longer one is cut.
+// MaxAnswer is how much of a response body is read, in bytes. A longer body is cut.
 const MaxAnswer = 32 << 20
 
 const (
@@ -51,24 +51,24 @@ type Options struct {
 	BaseURL   string // normalised: scheme, host and an optional path, no trailing slash
 	Key       string // value of the Authorization header
 	UserAgent string
-	Workers   int    // most connections at once
-	CAFile    string // further certificate authorities, PEM; empty for none
+	Workers   int    // maximum number of connections
+	CAFile    string // additional certificate authorities, PEM; empty for none
 
-	Timeout time.Duration // of one request; 0 means 30s, and 120s for a synchronous create
+	Timeout time.Duration // of one request; 0 for 30s, or 120s for a synchronous create
 
 	NumberParam string            // query parameter for a tracking number
-	Absent      []tracking.Absent // what "no such tracking" looks like, besides 404
-	Accepted    []tracking.Match  // what success of a create looks like; empty for the built-in signs
+	Absent      []tracking.Absent // responses that mean "no such tracking", besides 404
+	Accepted    []tracking.Match  // responses that mean a create succeeded; empty for the built-in signs
 
-	// Unprocessed are statuses by which the service stored nothing, so that a create is repeated after a pause.
+	// Unprocessed are statuses with which the service stored nothing, so that a create is repeated after a pause.
 	Unprocessed []int
 
-	InFlight *atomic.Int64 // counts requests under way; nil for not
+	InFlight *atomic.Int64 // counts requests in flight; may be nil
 
-	Trace, Observe func(Trace) // called with every request and answer, without the key; nil for none
+	Trace, Observe func(Trace) // called with each request and response, without the key; may be nil
 }
 
-// Operation is one of the service's, or any other.
+// Operation is an operation of the service, or any other request.
 type Operation string
 
 // The operations.
@@ -81,7 +81,7 @@ const (
 	OpOther       Operation = "api"
 )
 
-// OperationOf takes a path below the base URL. Case, slashes at its end and doubled ones do not matter.
+// OperationOf returns the operation of a path below the base URL. It ignores case, and trailing and doubled slashes.
 func OperationOf(urlPath string) Operation {
 	switch strings.ToLower(path.Clean(urlPath)) {
 	case PathCreateSync:
@@ -94,15 +94,15 @@ func OperationOf(urlPath string) Operation {
 	return OpOther
 }
 
-// Trace is one request and its answer.
+// Trace is one request and its response.
 type Trace struct {
 	Operation   Operation
 	Method, URL string
 	Request     []byte
-	Status      int // 0 if no answer came
+	Status      int // 0 without a response
 	Header      http.Header
 	Answer      []byte
-	JSON        bool // Answer is one whole JSON value
+	JSON        bool // Answer is one complete JSON value
 	Took        time.Duration
 	Err         error
 }
@@ -151,7 +151,7 @@ func New(o Options) (*Client, error) {
 // Close closes idle connections.
 func (c *Client) Close() { c.http.CloseIdleConnections() }
 
-// Host returns the host, and port if not the usual one, that requests go to.
+// Host returns the host that requests go to, with its port unless that is the default.
 func (c *Client) Host() string { return c.base.Host }
 
 // Certificates returns the system's authorities and those in a PEM file; nil, the system's alone, without a file.
@@ -182,12 +182,12 @@ func (c *Client) dial(ctx context.Context, network, addr string) (net.Conn, erro
 	return &countingConn{Conn: conn}, nil
 }
 
-// countingConn counts the bytes written to a connection, and writes only while that is allowed.
-// It has no ReadFrom, so that every byte passes Write.
+// countingConn counts the bytes written to a connection, and writes only while allowed permits it. It has no
+// ReadFrom, so that all bytes pass through Write.
 type countingConn struct {
 	net.Conn
 	written atomic.Int64
-	allowed atomic.Pointer[func() error] // of the request under way; nil if always
+	allowed atomic.Pointer[func() error] // of the current request; nil if always
 }
 
 func (c *countingConn) Write(p []byte) (int, error) {
@@ -201,10 +201,10 @@ func (c *countingConn) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// url returns the URL of a target, a path below the base URL, with its query and the values.
+// url returns the URL of target, a path below the base URL, with its query and the additional values.
 func (c *Client) url(target *url.URL, query url.Values) string {
 	u := *c.base
-	u.RawPath = strings.TrimSuffix(u.EscapedPath(), "/") + target.EscapedPath() // what either escapes stays so
+	u.RawPath = strings.TrimSuffix(u.EscapedPath(), "/") + target.EscapedPath() // keeps the escapes of both
 	u.Path = strings.TrimSuffix(u.Path, "/") + target.Path
 	u.RawQuery = target.RawQuery
 	if more := query.Encode(); more != "" {
@@ -221,8 +221,8 @@ func (c *Client) CreateAsync(ctx context.Context, items []tracking.Item) *tracki
 	return c.create(ctx, PathCreateAsync, items, cmp.Or(c.opts.Timeout, queryTimeout))
 }
 
-// CreateSync creates up to [tracking.MaxSyncBatch] trackings; the answer has what
-// is known of them already. The reply is never nil.
+// CreateSync creates up to [tracking.MaxSyncBatch] trackings; the response has the data that the service already
+// knows. The reply is never nil.
 //
 // Interface: Endpoints, 1. Batch create (synchronous, v1).
 func (c *Client) CreateSync(ctx context.Context, items []tracking.Item) *tracking.Reply {
@@ -231,24 +231,24 @@ func (c *Client) CreateSync(ctx context.Context, items []tracking.Item) *trackin
 
 var errNoKey = errors.New("no API key")
 
-// Contact is what one request without the key shows of the connection to the service.
+// Contact describes the connection to the service, as seen by one request without the key.
 type Contact struct {
-	Proxy   *url.URL             // that requests go through; nil for none
-	Address string               // what was connected to, host and port; empty if nothing was
-	TLS     *tls.ConnectionState // nil without TLS, and without an answer
-	Status  int                  // 0 if no answer came
-	Took    time.Duration        // until the answer
-	Err     error                // why no answer came; a [*ConnectError] but for a proxy that can't be used
+	Proxy   *url.URL             // used for requests; nil for none
+	Address string               // host and port connected to; empty if there was no connection
+	TLS     *tls.ConnectionState // nil without TLS or without a response
+	Status  int                  // 0 without a response
+	Took    time.Duration        // until the response
+	Err     error                // why there is no response; a [*ConnectError] unless a proxy is unusable
 
-	// Skew is how far the service's clock is ahead, in whole seconds. HasDate is false if the answer has no Date.
+	// Skew is how far the service's clock is ahead, in whole seconds. HasDate is false if the response has no Date.
 	Skew    time.Duration
 	HasDate bool
 }
 
-// Contact sends a HEAD request, without the key. Whatever the status, it shows that the service can be reached.
+// Contact sends a HEAD request without the key. A response with any status shows that the service can be reached.
 func (c *Client) Contact(ctx context.Context) Contact {
 	var found Contact
-	var address atomic.Value // the first that was connected to: several are tried at once
+	var address atomic.Value // the first address that connected: several are tried at once
 	traced := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{ConnectDone: func(_, to string, err error) {
 		if err == nil {
 			address.CompareAndSwap(nil, to)
@@ -280,7 +280,7 @@ func (c *Client) Contact(ctx context.Context) Contact {
 	return found
 }
 
-// skew is how far an answer's clock is ahead of now. What a cache answers has an age.
+// skew returns how far the clock of a response is ahead of now, corrected by the age of a cached response.
 func skew(h http.Header, now time.Time) (time.Duration, bool) {
 	date, err := http.ParseTime(h.Get("Date"))
 	if err != nil {

@@ -28,7 +28,7 @@ func (c *Client) create(ctx context.Context, path string, items []tracking.Item,
 	r.Outcome, r.Err = c.classify(x)
 	if r.Outcome == tracking.OutcomeAccepted || r.Outcome == tracking.OutcomeRows {
 		rows, blanket := r.Body.Refusals(items)
-		if blanket && r.Outcome == tracking.OutcomeAccepted { // a success that refuses every row without a reason
+		if blanket && r.Outcome == tracking.OutcomeAccepted { // a success that refuses all rows without a reason
 			r.Outcome = tracking.OutcomeNotCredible
 			const problem = "every row listed as refused without a reason"
 			r.Err = &AnswerError{Status: r.HTTPStatus, Problem: problem, Excerpt: excerpt(r.Answer)}
@@ -42,7 +42,7 @@ func (c *Client) create(ctx context.Context, path string, items []tracking.Item,
 	return r
 }
 
-// classify never lets an incomplete answer say what was stored.
+// classify never lets an incomplete response determine what was stored.
 func (c *Client) classify(x response) (tracking.Outcome, error) {
 	o := tracking.OutcomeOf(x.Status)
 	switch {
@@ -84,7 +84,7 @@ func (c *Client) checkSuccess(x response) error {
 	return nil
 }
 
-const excerptLength = 200 // bytes of an answer that an error shows
+const excerptLength = 200 // bytes of a response that an error shows
 
 func excerpt(body []byte) string {
 	if len(body) <= excerptLength {

@@ -12,12 +12,12 @@ import (
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
-// Detail asks for the status and timeline of a tracking.
+// Detail queries the status and timeline of a tracking.
 //
-// The error is [tracking.ErrProcessing] while the service is working on it, [tracking.ErrAbsent] if it has none,
-// [tracking.ErrUndecided] if the answer tells neither, a [*StatusError] matching [tracking.ErrUnauthorized] for a
-// refused key, and a [*ConnectError] if no connection came about. The answer is returned with every error that came
-// with one.
+// The error is [tracking.ErrProcessing] while the service is working on it, [tracking.ErrAbsent] if the service has
+// no such tracking, [tracking.ErrUndecided] if the response shows neither, a [*StatusError] matching
+// [tracking.ErrUnauthorized] for a refused key, and a [*ConnectError] if there was no response. Errors that come with
+// an answer are returned with it.
 //
 // Interface: Endpoints, 3. Query a tracking.
 func (c *Client) Detail(ctx context.Context, q tracking.Query) (tracking.Answer, error) {
@@ -63,8 +63,8 @@ func (c *Client) readDetail(x response, a tracking.Answer) error {
 	return tracking.ErrUndecided
 }
 
-// decidesProcessing reports whether an answer is whole and counts where it says that the service is working on what was
-// asked for. Its words decide before an HTTP status does, unless that says that the query was not answered at all.
+// decidesProcessing reports whether a response is complete, and its words may say that the service is still working
+// on the tracking. Such words outrank the HTTP status, unless that says that the query was not answered at all.
 //
 // Interface: Endpoints, 3. Query a tracking.
 func decidesProcessing(x response) bool {
@@ -76,7 +76,7 @@ func decidesProcessing(x response) bool {
 	return x.Err == nil && (x.Status/100 == 2 || x.Status/100 == 4)
 }
 
-// absent reports whether the answer says that there is no such tracking.
+// absent reports whether the response says that there is no such tracking.
 //
 // Assumed: 404 means so, and `query.absent` lists further forms.
 func (c *Client) absent(x response) bool {
@@ -84,17 +84,17 @@ func (c *Client) absent(x response) bool {
 		slices.ContainsFunc(c.opts.Absent, func(f tracking.Absent) bool { return f.Holds(x.Status, x.unmaskedBody) })
 }
 
-// Evidence asks once for what q names, and returns what the answer proves about item. It tries nothing again.
+// Evidence sends one query, and returns what the response proves about item. It does not retry.
 //
-// A query by number can't tell whose tracking it found, if the answer names no
-// referId: it is for the caller to ask so only where one row has that number.
+// If the response names no referId, a query by number can't tell whose tracking it found: callers should query by
+// number only where a single row has that number.
 //
 // Interface: Endpoints, 3. Query a tracking.
 func (c *Client) Evidence(ctx context.Context, q tracking.Query, item tracking.Item) tracking.Evidence {
 	return c.Find(ctx, q, item).Evidence
 }
 
-// Find is [Client.Evidence] with the answer.
+// Find is [Client.Evidence] with the response.
 //
 // Interface: Endpoints, 3. Query a tracking.
 func (c *Client) Find(ctx context.Context, q tracking.Query, item tracking.Item) tracking.Finding {

@@ -14,7 +14,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
-// ConnectError says that no answer came. A create may be repeated only if nothing was sent.
+// ConnectError reports that there was no response. A create may be repeated only if nothing was sent.
 type ConnectError struct {
 	Host string
 	Sent bool // a byte of the request may have left
@@ -28,7 +28,7 @@ func (e *ConnectError) Error() string {
 	return fmt.Sprintf("cannot connect to %s: %v", e.Host, dialCause(e.Err))
 }
 
-// Short is why there was no connection or no response, without the host.
+// Short says why there was no connection or no response, without the host.
 func (e *ConnectError) Short() string {
 	if e.Sent {
 		return "no response"
@@ -36,7 +36,7 @@ func (e *ConnectError) Short() string {
 	return dialCause(e.Err).Error()
 }
 
-// ProxyError says that a proxy refused to connect to the service.
+// ProxyError reports that a proxy refused to connect to the service.
 type ProxyError struct {
 	Proxy  string // host and port
 	Status int
@@ -53,7 +53,7 @@ func refusedByProxy(_ context.Context, proxy *url.URL, _ *http.Request, res *htt
 	return &ProxyError{Proxy: proxy.Host, Status: res.StatusCode}
 }
 
-// dialCause returns why a connection failed, without the address that it was to.
+// dialCause returns why a connection failed, without the address.
 func dialCause(err error) error {
 	if op := (*net.OpError)(nil); errors.As(err, &op) && op.Op == "dial" {
 		err = op.Err
@@ -67,19 +67,19 @@ func dialCause(err error) error {
 // Unwrap returns the cause.
 func (e *ConnectError) Unwrap() error { return e.Err }
 
-// Failure says that no answer came.
+// Failure says that there was no response.
 func (e *ConnectError) Failure() tracking.Failure {
 	return tracking.Failure{Temporary: true, Troubled: true, Unconnected: !e.Sent}
 }
 
-// AnswerError says that a 2xx answer came which can't be believed.
+// AnswerError reports a 2xx response that is not credible.
 type AnswerError struct {
 	Status  int
 	Problem string
-	Excerpt string // start of the answer, foreign text
+	Excerpt string // start of the response, foreign text
 }
 
-// Failure says that somebody else may have answered, such as a proxy.
+// Failure says that something else, such as a proxy, may have responded.
 func (e *AnswerError) Failure() tracking.Failure { return tracking.Failure{Troubled: true} }
 
 func (e *AnswerError) Error() string {
@@ -94,12 +94,12 @@ func (e *AnswerError) Error() string {
 	return s
 }
 
-// StatusError is an answer that is not 2xx.
+// StatusError is a response with a status other than 2xx.
 type StatusError struct {
 	Status   int
 	Message  string        // the service's own words, foreign text; empty if none
-	Pause    time.Duration // what its Retry-After asks for, 0 if not sent
-	Location string        // where a redirect pointed, foreign text; empty otherwise
+	Pause    time.Duration // requested by its Retry-After, 0 if absent
+	Location string        // target of a redirect, foreign text; empty otherwise
 }
 
 func newStatusError(x response) *StatusError {
@@ -121,7 +121,7 @@ func (e *StatusError) Error() string {
 	return s
 }
 
-// Reason is Error with the service's own words first, which a narrow column may show alone.
+// Reason is Error with the service's own words first, as a narrow column may cut the rest.
 func (e *StatusError) Reason() string {
 	if e.Message == "" || e.Location != "" {
 		return e.Error()
@@ -131,7 +131,7 @@ func (e *StatusError) Reason() string {
 
 func (e *StatusError) answered() string { return "the service answered " + e.Short() }
 
-// Short is the status alone.
+// Short returns only the status.
 func (e *StatusError) Short() string {
 	return strings.TrimRight(fmt.Sprintf("%d %s", e.Status, http.StatusText(e.Status)), " ")
 }
@@ -143,10 +143,10 @@ func (e *StatusError) Is(target error) bool {
 	return target == tracking.ErrUnauthorized && tracking.OutcomeOf(e.Status) == tracking.OutcomeUnauthorized
 }
 
-// Failure tells what is about the key, the address or the account from what is about the query, and what may pass from
-// what stays. A request for a pause is an answer, and no trouble.
+// Failure distinguishes problems of the key, address or account from problems of the query, and temporary from
+// permanent ones. A request for a pause is a response, not trouble.
 //
-// Assumed: HTTP statuses mean what RFC 9110 says of them.
+// Assumed: HTTP statuses have the meaning of RFC 9110.
 func (e *StatusError) Failure() tracking.Failure {
 	f := tracking.Failure{RetryAfter: e.Pause}
 	switch e.Status {

@@ -20,13 +20,13 @@ import (
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
-// response is an exchange with what is made of it. Err says why the answer is missing or incomplete.
+// response is a response of the service, parsed. Err says why it is missing or incomplete.
 type response struct {
 	Trace
 
 	sent         bool           // a byte of the request may have left
-	body         *tracking.Body // Answer, parsed; nil if none came
-	unmaskedBody *tracking.Body // as it came, with the key if it has it: for verdicts alone
+	body         *tracking.Body // Answer, parsed; nil without a response
+	unmaskedBody *tracking.Body // as received, possibly with the key: for decisions only
 	cut          bool
 	retryAfter   time.Duration
 	began        time.Time
@@ -34,7 +34,7 @@ type response struct {
 
 const maxRetryAfter = 100 * 365 * 24 * time.Hour
 
-// do sends one request, once, and reads its answer to the end.
+// do sends one request once, and reads its response to the end.
 func (c *Client) do(ctx context.Context, r Request, limit time.Duration) response {
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, errTimedOut)
 	defer cancel()
@@ -92,7 +92,7 @@ func (c *Client) request(ctx context.Context, r Request) (*http.Request, error) 
 	if err != nil {
 		return nil, err
 	}
-	req.GetBody = nil // the transport must not send a create again by itself
+	req.GetBody = nil // the transport must not resend a create
 	req.Header.Set("Authorization", c.opts.Key)
 	req.Header.Set("Accept", "application/json")
 	req.Header.Set("User-Agent", c.opts.UserAgent)
@@ -104,11 +104,11 @@ func (c *Client) request(ctx context.Context, r Request) (*http.Request, error) 
 
 type tlsConn interface{ NetConn() net.Conn }
 
-// connTrace counts what is written to the connection of one request.
+// connTrace counts the bytes written to the connection of one request.
 type connTrace struct {
 	conn          atomic.Pointer[countingConn]
 	writtenBefore atomic.Int64
-	uncounted     atomic.Bool  // a connection whose bytes can't be counted
+	uncounted     atomic.Bool  // the connection's bytes can't be counted
 	allowed       func() error // nil if always
 }
 
@@ -146,11 +146,11 @@ func (t *connTrace) wrote() bool {
 	return conn != nil && conn.written.Load() > t.writtenBefore.Load()
 }
 
-// readAnswer reads the body to its end, up to [MaxAnswer]. An answer that says
-// neither its length nor where it ends is whole only if it is empty or JSON.
+// readAnswer reads the body to its end, up to [MaxAnswer]. A response that does not declare its length or end is
+// complete only if it is empty or JSON.
 func (c *Client) readAnswer(ctx context.Context, res *http.Response, x *response) {
 	defer res.Body.Close()
-	if res.StatusCode < http.StatusOK { // 101: what follows is no answer, and may never end
+	if res.StatusCode < http.StatusOK { // 101: what follows is not a response, and may never end
 		return
 	}
 	raw, err := io.ReadAll(io.LimitReader(res.Body, MaxAnswer+1))
@@ -176,7 +176,7 @@ func (c *Client) readAnswer(ctx context.Context, res *http.Response, x *response
 
 var scalars = regexp.MustCompile(`(?s)"(?:[^"\\]|\\.)*"|[^\s",:\[\]{}]+`)
 
-// maskJSON leaves valid JSON if no key reaches over several of its parts.
+// maskJSON keeps JSON valid, unless a key spans several values.
 func (c *Client) maskJSON(raw []byte) []byte {
 	return c.key.Bytes(scalars.ReplaceAllFunc(raw, func(part []byte) []byte {
 		masked := c.key.Bytes(part)
@@ -187,11 +187,11 @@ func (c *Client) maskJSON(raw []byte) []byte {
 	}))
 }
 
-// plainError takes method and URL off: the caller names the operation, and a URL may be secret.
+// plainError removes method and URL: the caller names the operation, and a URL may be secret.
 func plainError(ctx context.Context, err error) error {
 	if errors.Is(err, context.DeadlineExceeded) {
 		if cause := context.Cause(ctx); errors.Is(ctx.Err(), context.DeadlineExceeded) && !errors.Is(cause, ctx.Err()) {
-			return cause // the command's time is up, or the request's
+			return cause // the deadline of the command or of the request
 		}
 		return errTimedOut
 	}
@@ -203,7 +203,7 @@ func plainError(ctx context.Context, err error) error {
 
 var errTimedOut = errors.New("no response in time (--request-timeout)")
 
-// retryAfter reads seconds or an HTTP date. What is neither, or past, is 0.
+// retryAfter parses seconds or an HTTP date. Any other text, or a time in the past, is 0.
 func retryAfter(s string, now time.Time) time.Duration {
 	s = strings.TrimSpace(s)
 	if n, err := strconv.ParseInt(s, 10, 64); err == nil {

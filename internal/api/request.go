@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Request is a request for one of the operations, or of the user's own.
+// Request is a request for one of the operations, or one that the user composed.
 type Request struct {
 	Operation Operation
 	Method    string
@@ -17,24 +17,24 @@ type Request struct {
 	body      []byte
 }
 
-// Response is the whole answer to one.
+// Response is the complete response to a [Request].
 type Response struct {
 	Status int
 	Header http.Header
 	Body   []byte
-	JSON   bool // Body is one whole JSON value
+	JSON   bool // Body is one complete JSON value
 }
 
-// PathError says what is wrong with the path of a request.
+// PathError reports an invalid path of a request.
 type PathError struct{ Path, Problem string }
 
 func (e *PathError) Error() string { return "path " + e.Path + ": " + e.Problem }
 
-// ErrUnanswered says that a request that may change something left, and its outcome is not known.
+// ErrUnanswered reports that a request that may have changed something was sent, and its outcome is unknown.
 var ErrUnanswered = errors.New("sent, but it is not known what the service did")
 
-// NewRequest returns a request for a path below the base URL, with the query of the path and
-// the values, and a JSON body; nil for none. The error is a [*PathError] for any other path.
+// NewRequest returns a request for a path below the base URL, with the path's query, the values, and a JSON body,
+// which may be nil. For an invalid path the error is a [*PathError].
 func (c *Client) NewRequest(method, path string, query url.Values, body []byte) (Request, error) {
 	u, problem := parsePath(path)
 	if problem != "" {
@@ -76,9 +76,9 @@ func parsePath(path string) (u *url.URL, problem string) {
 	return u, ""
 }
 
-// Send sends a request once. The error is a [*StatusError] for an answer that is not 2xx, a [*ConnectError] if none
-// came, and an [*AnswerError] for an incomplete one; of a request that may have changed something, it matches
-// [ErrUnanswered] too if that is not known. The response is whole where the error is nil or a StatusError.
+// Send sends a request once. The error is a [*StatusError] for a status other than 2xx, a [*ConnectError] without a
+// response, and an [*AnswerError] for an incomplete one. If the request may have changed something, and that is
+// unknown, it also matches [ErrUnanswered]. The response is complete if the error is nil or a StatusError.
 func (c *Client) Send(ctx context.Context, r Request) (Response, error) {
 	x := c.do(ctx, r, cmp.Or(c.opts.Timeout, queryTimeout))
 	safe := r.Method == http.MethodGet || r.Method == http.MethodHead
