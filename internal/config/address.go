@@ -9,7 +9,7 @@ import (
 	"unicode"
 )
 
-// CheckBaseURL gives a base URL its one spelling, with http as the settings allow it. The error is a [*KeyError].
+// CheckBaseURL normalizes a base URL. It accepts http if the settings allow it. The error is a [*KeyError].
 func (c Config) CheckBaseURL(raw string) (string, error) {
 	normal, err := normalizeURL(strings.TrimSpace(raw))
 	if err == nil && !c.InsecureHTTP {
@@ -18,19 +18,19 @@ func (c Config) CheckBaseURL(raw string) (string, error) {
 	return normal, at(err, "base_url", Origin{})
 }
 
-// IsSameBaseURL reports whether a text is that base URL in another spelling.
+// IsSameBaseURL reports whether text is another spelling of the normalized base URL.
 func IsSameBaseURL(text, normal string) bool {
 	same, err := normalizeURL(strings.TrimSpace(text))
 	return err == nil && same == normal
 }
 
-// normalizeURL gives a base URL its one spelling: scheme and host in lower case, no default port, no last slash.
-// User name, query and fragment are refused.
+// normalizeURL normalizes a base URL: scheme and host in lower case, no default port, no trailing slash. It refuses a
+// user name, query or fragment.
 func normalizeURL(raw string) (string, error) {
 	const form = "write it as https://api.example.com or https://api.example.com/path"
 	u, err := url.Parse(raw)
 	if err != nil || u.Opaque != "" || u.Scheme == "" || u.Host == "" {
-		// The text may hold a password, and the parser's error holds the text.
+		// The text may contain a password, and the parser's error repeats the text.
 		if url := suggestURL(raw); url != "" {
 			return "", wrong("not a URL with https:// and a host", "did you mean "+url+"?")
 		}
@@ -90,7 +90,7 @@ func normalHost(host string) (string, bool) {
 	return strings.ToLower(host), host != "" && !strings.ContainsFunc(host, bad)
 }
 
-// normalPort returns `:PORT`, or nothing for the scheme's own port.
+// normalPort returns `:PORT`, or nothing for the scheme's default port.
 func normalPort(scheme, port string) (string, bool) {
 	n, err := strconv.ParseUint(port, 10, 16)
 	switch {
@@ -102,7 +102,7 @@ func normalPort(scheme, port string) (string, bool) {
 	return ":" + strconv.FormatUint(n, 10), true
 }
 
-// loopback reports whether a normal host can only be this machine.
+// loopback reports whether a normalized host can only be this machine.
 func loopback(host string) bool {
 	if host == "localhost" {
 		return true
@@ -111,8 +111,8 @@ func loopback(host string) bool {
 	return err == nil && addr.IsLoopback()
 }
 
-// SameLoopback returns an account on this machine with the host 127.0.0.1, which all loopback addresses stand for.
-// It returns false for any other account.
+// SameLoopback returns an account on this machine with its host replaced by 127.0.0.1, so that loopback addresses are
+// equal. It returns false for any other account.
 func SameLoopback(account string) (string, bool) {
 	u, err := url.Parse(account)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || !loopback(u.Hostname()) {

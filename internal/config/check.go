@@ -11,9 +11,9 @@ import (
 	"unicode"
 )
 
-// The checks of single texts. Each returns what is wanted instead of s, empty if s is fine.
+// The checks of single texts. Each returns what is expected instead of s, or "" if s is valid.
 
-// lineError refuses control and format characters, and outer space.
+// lineError refuses control and format characters, and leading or trailing space.
 func lineError(s string) string {
 	if strings.ContainsFunc(s, func(r rune) bool { return unicode.IsControl(r) || unicode.Is(unicode.Cf, r) }) {
 		return "text without control characters"
@@ -38,7 +38,7 @@ func filledLineError(s string) string {
 	return lineError(s)
 }
 
-// profileNameError takes what can name the file of a profile's store beside waybill.db.
+// profileNameError accepts names that can name the file of a profile's store next to waybill.db.
 func profileNameError(s string) string {
 	odd := func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("._-", r)
@@ -56,7 +56,7 @@ func identifierError(s string) string {
 	return filledLineError(s)
 }
 
-// HostPort returns what is wanted instead of s, or nothing if it is HOST:PORT. HOST may be empty and PORT 0.
+// HostPort returns what is expected instead of s, or "" if s is HOST:PORT. HOST may be empty and PORT 0.
 func HostPort(s string) string {
 	const want = "HOST:PORT such as 127.0.0.1:8377"
 	_, port, err := net.SplitHostPort(s)
@@ -77,10 +77,10 @@ func placeError(s string) string {
 	return lineError(s)
 }
 
-// MapFields returns the fields that `map` names columns for.
+// MapFields returns the fields that `map` may contain.
 func MapFields() []string { return []string{"referId", "rawTrackingNumber", "carrierCode", "carrier"} }
 
-// field returns the field that name means in any spelling, or nothing.
+// field returns the field that name means in any spelling, or "".
 func field(name string) string {
 	switch strings.ReplaceAll(plainWord(name), " ", "") {
 	case "referid":
@@ -95,7 +95,7 @@ func field(name string) string {
 	return ""
 }
 
-// CheckMapName returns a [*KeyError] if name can't be that of a saved mapping.
+// CheckMapName returns a [*KeyError] if name is not valid for a saved mapping.
 func CheckMapName(name string) error {
 	if want := mapNameError(name); want != "" {
 		return wrong("the name of a mapping must be "+want+", not "+short(name), "use --save-map NAME")
@@ -125,14 +125,14 @@ func cutServer(store string) (rest string, ok bool) {
 	return "", false
 }
 
-// storePlaceError takes a path or a server. Any other URL would become folders.
+// storePlaceError accepts a path or a server. Any other URL would create folders.
 func storePlaceError(s string) string {
 	if rest, ok := cutServer(s); ok {
 		return serverStore(s, rest)
 	}
 	path := s[len(filepath.VolumeName(s)):]
 	scheme, rest, _ := strings.Cut(path, ":")
-	first, _, isOption := strings.Cut(s, "=") // as psql takes a server
+	first, _, isOption := strings.Cut(s, "=") // the form that psql accepts
 	switch {
 	case strings.Contains(path, "://"):
 		return "the path of a file such as /srv/waybill/waybill.db, not a URL, or postgres://USER@HOST/DATABASE"
@@ -147,8 +147,8 @@ func storePlaceError(s string) string {
 // hostAndPort is a host of a server's URL, with or without a port.
 var hostAndPort = regexp.MustCompile(`^(\[[^\[\]]+\]:?|[^\[\]:]*:?)[0-9]*$`)
 
-// serverStore wants no password: it would stand in the list of processes, in the shell's history, and wherever the
-// store is named. What may be a part of one, since it is not where a URL has it, is refused too.
+// serverStore refuses a password: it would be visible in the process list, in the shell's history, and wherever the
+// store is named. It also refuses text that may be part of a misplaced password.
 func serverStore(s, rest string) string {
 	const elsewhere = "without a password: give it by store_password_file, PGPASSWORD or PGPASSFILE"
 	if strings.HasPrefix(s, "service=") {

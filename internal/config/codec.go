@@ -13,16 +13,16 @@ import (
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
-// names is a value by name. A type of its own keeps viper from lower-casing and splitting the names.
+// names maps names to values. Being a separate type keeps viper from lower-casing and splitting the names.
 type names map[string]any
 
 type codec struct {
-	want string                        // what the setting takes, in words
-	tags []string                      // YAML types of one text; textTags if nil
-	node func(*yaml.Node) (any, error) // reads the parts of a kind that has them, from a file
+	want string                        // the values that the setting accepts, in words
+	tags []string                      // YAML types of a single text; textTags if nil
+	node func(*yaml.Node) (any, error) // decodes a composite kind from a file
 }
 
-// textTags are the YAML types that are taken for a text.
+// textTags are the YAML types accepted as text.
 var textTags = []string{"!!str", "!!int", "!!float", "!!timestamp"}
 
 func (s Setting) codec() codec {
@@ -86,7 +86,7 @@ func (s Setting) fromTexts(texts []string) (any, error) {
 	return all, nil
 }
 
-// fromVariable decodes a variable: JSON if it looks so and has parts, else texts, parted by commas.
+// fromVariable decodes a variable: for a composite kind, JSON if it looks like it, else texts separated by commas.
 func (s Setting) fromVariable(t string) (any, error) {
 	if s.codec().node == nil {
 		return s.fromText(t)
@@ -104,12 +104,12 @@ func (s Setting) fromVariable(t string) (any, error) {
 		v, err = s.fromNode(n)
 	}
 	if fault, ok := errors.AsType[*KeyError](err); ok {
-		fault.Line = 0 // of the variable: it would be taken for one of a file
+		fault.Line = 0 // a line of the variable would be mistaken for one of a file
 	}
 	return v, err
 }
 
-// fromNode decodes what stands in a file. A fault has the line where it is nearer than the key.
+// fromNode decodes a value from a file. An error has a line if it is more precise than the key's.
 func (s Setting) fromNode(n *yaml.Node) (any, error) {
 	if c := s.codec(); c.node != nil {
 		return c.node(n)
@@ -117,7 +117,7 @@ func (s Setting) fromNode(n *yaml.Node) (any, error) {
 	return s.oneItem(n)
 }
 
-// oneItem decodes one text. A number is taken for a text as it is written.
+// oneItem decodes a single text. It accepts a number as text, as written.
 func (s Setting) oneItem(n *yaml.Node) (any, error) {
 	c := s.codec()
 	if c.tags == nil {
@@ -280,8 +280,8 @@ func (s Setting) namesFromTexts(texts []string) (any, error) {
 	return all, nil
 }
 
-// checkName returns a name as it is kept; an error if the name or its value is wrong, or another name in taken is equal
-// to it. taken holds names by what equal names share; the name is added.
+// checkName returns a name as it is stored. It returns an error if the name or value is invalid, or equal to a name
+// in taken. taken is keyed by foldedName; the name is added.
 func (s Setting) checkName(name string, value any, taken map[string]string) (string, error) {
 	want := filledLineError(name)
 	switch {
@@ -312,7 +312,7 @@ func (s Setting) checkName(name string, value any, taken map[string]string) (str
 
 func nameOf(name string) string { return "name " + quoted(name) }
 
-// foldedName returns what equal names share: carriers and statuses have no case and no outer space.
+// foldedName returns a name for comparison: carriers and statuses ignore case and outer space.
 func (s Setting) foldedName(name string) string {
 	if s.Kind != KindNames || s.fields {
 		return name
@@ -320,7 +320,7 @@ func (s Setting) foldedName(name string) string {
 	return strings.ToLower(strings.TrimSpace(name))
 }
 
-// conditionParts are the parts of {status, message, path, equals}; a match has the last two.
+// conditionParts are the parts of {status, message, path, equals}; a match has only path and equals.
 func conditionParts() []Setting {
 	return []Setting{
 		{Key: "status", Kind: KindInteger, least: 100, most: 599},
@@ -357,12 +357,12 @@ func (s Setting) condition(n *yaml.Node) (any, error) {
 	return tracking.Absent{Status: status, Message: parts["message"].text(), Match: match}, nil
 }
 
-// literal writes a scalar, or what is empty, as JSON does. A number stays as written.
+// literal writes a scalar, or an empty value, as JSON does. A number stays as written.
 func (s Setting) literal(n *yaml.Node) (any, error) {
 	var v any = n.Value
 	switch n.ShortTag() {
 	case "!!int", "!!float":
-		v = json.RawMessage(n.Value) // no text of one that JSON lacks
+		v = json.RawMessage(n.Value) // no JSON text for a number that JSON lacks
 	case "!!null", "!!bool", "!!map", "!!seq":
 		_ = n.Decode(&v) // these always decode
 	}

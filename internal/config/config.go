@@ -1,9 +1,9 @@
-// Package config says where settings come from, and hands them over checked and
-// typed: flag, environment, project file, user file, default, in this order.
+// Package config determines the settings, and provides them checked and typed. Sources in order of precedence: flag,
+// environment, project file, user file, default.
 //
-// One table holds every setting; the names in files, environment and flags, the help, the listing and what a project
-// file may set are all derived from it. Nothing here opens a network connection or a database. The two files of
-// settings are read by [Load]; files with secrets only when the secret is asked for.
+// One table holds every setting. The names in files, environment and flags, the help, the listing and what a project
+// file may set are all derived from it. The package opens no network connection or database. [Load] reads the two
+// files of settings; files with secrets are read only when the secret is requested.
 package config
 
 import (
@@ -17,29 +17,29 @@ import (
 	"github.com/waybill-cli/waybill/internal/webhook"
 )
 
-// Flag is a flag as it was given on the command line.
+// Flag is a flag given on the command line.
 type Flag struct {
 	Name   string   // without dashes
-	Values []string // as typed; several if it was given several times
+	Values []string // as typed; one per occurrence
 }
 
-// Sources is everything that settings are taken from.
+// Sources has the inputs from which settings are determined.
 type Sources struct {
-	Flags   []Flag   // of settings, `config` and `same-key`
-	Env     []string // NAME=value; an empty value counts as not set
-	WorkDir string   // absolute; the project file's folder, and where relative paths begin; empty for none
-	Home    string   // absolute; empty if not known
+	Flags   []Flag   // of settings, and `config` and `same-key`
+	Env     []string // NAME=value; an empty value counts as unset
+	WorkDir string   // absolute; folder of the project file and base of relative paths; empty for none
+	Home    string   // absolute; empty if unknown
 }
 
-// FromOS returns the sources of this process. A folder that the system does not tell stays empty.
+// FromOS returns the sources of this process. Folders that the system does not report stay empty.
 func FromOS(flags []Flag) Sources {
 	folder, _ := os.Getwd()
 	home, _ := os.UserHomeDir()
 	return Sources{Flags: flags, Env: os.Environ(), WorkDir: folder, Home: home}
 }
 
-// Config is every setting, decided. It is read only, and so safe for
-// concurrent use. It can be printed: secrets show as `***`.
+// Config holds the effective values of all settings. It is read-only, and so safe for concurrent use. It can be
+// printed: secrets show as `***`.
 type Config struct {
 	Output  string `mapstructure:"output"` // table, json, jsonl, csv or xlsx
 	Color   string `mapstructure:"color"`  // auto, always or never
@@ -76,14 +76,14 @@ type Config struct {
 	key      apiKey
 	sameKey  bool                                            // the key may go to any base URL
 	statuses names                                           // Statuses without the names that the project file gives
-	hook     Secret                                          // webhook.secret
-	lookup   func(variable string) (text string, isSet bool) // of the environment
+	hook     Secret                                          // the user's webhook.secret
+	lookup   func(variable string) (text string, isSet bool) // reads the environment
 	entries  []Entry
 	origins  map[string]Origin
 	warnings []string
 }
 
-// Query is how trackings are asked for.
+// Query says how trackings are queried.
 type Query struct {
 	// TrackingNumberParam is the query parameter for a tracking number.
 	//
@@ -92,12 +92,12 @@ type Query struct {
 	Absent              []tracking.Absent `mapstructure:"absent"` // besides 404
 }
 
-// Create is how the answer to a create is read.
+// Create says how the response to a create is read.
 type Create struct {
 	Accepted []tracking.Match `mapstructure:"accepted"` // all must hold; empty for the built-in signs
 }
 
-// Webhook is how deliveries are verified. The secrets are in [Config.WebhookSecrets].
+// Webhook says how deliveries are verified. The secrets are in [Config.WebhookSecrets].
 type Webhook struct {
 	Verify  string                    `mapstructure:"verify"`  // enforce, observe or off; never empty
 	Scheme  string                    `mapstructure:"scheme"`  // a name in Schemes, or of a preset; empty for none
@@ -105,15 +105,15 @@ type Webhook struct {
 	Schemes map[string]webhook.Scheme `mapstructure:"schemes"` // names as written
 }
 
-// Listen is where deliveries are received.
+// Listen says where deliveries are received.
 type Listen struct {
 	Addr          string `mapstructure:"addr"`           // HOST:PORT; port 0 for any that is free
 	MaxBody       Size   `mapstructure:"max_body"`       // at least 1
 	MaxUnverified Size   `mapstructure:"max_unverified"` // as inbox.Retention counts; 0 for none
 }
 
-// Load decides every setting. Its error is a [*KeyError] that names the flag, the variable, or the file, line and key
-// at fault. A missing base URL, API key or store is no error here, as not every command needs one.
+// Load determines all settings. Its error is a [*KeyError] that names the flag or variable, or the file, line and key
+// at fault. A missing base URL, API key or store is not an error here, because not every command needs them.
 func Load(src Sources) (Config, error) {
 	l, err := newLoader(src)
 	if err != nil {
@@ -128,7 +128,7 @@ func Load(src Sources) (Config, error) {
 	return l.decide([]layer{user.profiles[DefaultProfile], user.profiles[profile], project, l.environment, l.flags})
 }
 
-// RequireBaseURL returns the base URL, or a [*KeyError] that is [ErrNoBaseURL].
+// RequireBaseURL returns the base URL, or a [*KeyError] that wraps [ErrNoBaseURL].
 func (c Config) RequireBaseURL() (string, error) {
 	if c.BaseURL == "" {
 		return "", &KeyError{
@@ -147,7 +147,7 @@ func (c Config) StorePath() (string, error) {
 	return c.Store, nil
 }
 
-// OwnStatuses returns [Config.Statuses] without the project file's names, which are for display alone.
+// OwnStatuses returns [Config.Statuses] without the project file's names, which are only for display.
 func (c Config) OwnStatuses() map[string]string {
 	own := make(map[string]string, len(c.statuses))
 	for status := range c.statuses {
@@ -156,7 +156,7 @@ func (c Config) OwnStatuses() map[string]string {
 	return own
 }
 
-// SetByProject returns which of the settings the project file sets, names of it included.
+// SetByProject returns those of keys that the project file sets, entirely or in part.
 func (c Config) SetByProject(keys ...string) []string {
 	return slices.DeleteFunc(keys, func(key string) bool {
 		return !slices.ContainsFunc(c.entries, func(e Entry) bool {
@@ -165,13 +165,13 @@ func (c Config) SetByProject(keys ...string) []string {
 	})
 }
 
-// Warnings names variables that look like settings and are none, and a project file that is not used.
+// Warnings names variables that look like settings but are not, and a project file that is ignored.
 func (c Config) Warnings() []string { return slices.Clone(c.warnings) }
 
-// Origin returns what gave the setting its value; a default's for an unknown key.
+// Origin returns the origin of a setting's value; for an unknown key, that of a default.
 func (c Config) Origin(key string) Origin { return c.origins[key] }
 
-// Refuse says in the place of a setting that its user can't use the value, in a [*KeyError]. hint may be empty.
+// Refuse returns a [*KeyError] saying that a setting's value can't be used, with its origin. hint may be empty.
 func (c Config) Refuse(key, message, hint string) error {
 	return at(wrong(message, hint), key, c.Origin(key))
 }

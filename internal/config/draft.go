@@ -16,25 +16,25 @@ import (
 	"github.com/waybill-cli/waybill/internal/disk"
 )
 
-// ErrChanged says that the user file has changed since a draft of it was opened.
+// ErrChanged reports that the user file has changed since its draft was opened.
 var ErrChanged = errors.New("changed by another program meanwhile")
 
-// lockWait is how long others may take to replace the user file.
+// lockWait is how long to wait while others replace the user file.
 const lockWait = 10 * time.Second
 
 const lockPause = 5 * time.Millisecond
 
-// Draft is a change of the user file that is being made.
+// Draft is a pending change of the user file.
 type Draft struct {
 	Path string // of the user file
-	Old  []byte // what it holds; nil if there is no such file
+	Old  []byte // its content; nil if there is no such file
 
 	loader *loader
-	made   userFile // what Old says
-	fault  error    // why it is refused
+	made   userFile // decoded from Old
+	fault  error    // why Old is invalid
 }
 
-// OpenDraft reads the user file, valid or not, but not if others may change it. The error is a [*KeyError].
+// OpenDraft reads the user file, valid or not, unless others may change it. The error is a [*KeyError].
 func OpenDraft(src Sources) (*Draft, error) {
 	l, err := newLoader(src)
 	if err != nil {
@@ -56,7 +56,7 @@ func OpenDraft(src Sources) (*Draft, error) {
 	return d, nil
 }
 
-// Profile returns the profile in force, for changes; an error if the file lacks it. Other faults do not matter.
+// Profile returns the active profile, to be changed; an error if the file lacks it. Other faults are ignored.
 func (d *Draft) Profile() (string, error) {
 	if len(d.made.profiles) == 0 {
 		return "", d.fault
@@ -74,7 +74,7 @@ func (d *Draft) Has(profile, key string) bool {
 	return n != nil
 }
 
-// Text returns what the file sets in a profile, as it is shown; empty for nothing.
+// Text returns the value that the file sets in a profile, as displayed; empty if unset.
 func (d *Draft) Text(profile, key string) string {
 	if v, ok := d.made.profiles[profile][key]; ok {
 		return text(v.v)
@@ -82,7 +82,7 @@ func (d *Draft) Text(profile, key string) string {
 	return ""
 }
 
-// Holds reports whether the file sets a secret in a profile to just this one.
+// Holds reports whether the file sets a secret in a profile to exactly this value.
 func (d *Draft) Holds(profile, key string, secret Secret) bool {
 	has, isSecret := d.made.profiles[profile][key].v.(Secret)
 	return isSecret && has.Reveal() == secret.Reveal()
@@ -105,13 +105,13 @@ func (d *Draft) Hide(data []byte) (hidden []byte, restore func([]byte) []byte) {
 	}
 	restore = func(edited []byte) []byte { return []byte(strings.NewReplacer(back...).Replace(string(edited))) }
 	hidden = []byte(strings.NewReplacer(forth...).Replace(string(data)))
-	if !bytes.Equal(restore(hidden), data) { // it holds a mark already
+	if !bytes.Equal(restore(hidden), data) { // it already contains a mark
 		return data, func(edited []byte) []byte { return edited }
 	}
 	return hidden, restore
 }
 
-// Check says why [Load] would refuse data as the user file, in a [*KeyError] with file. It checks every profile.
+// Check returns the [*KeyError] with which [Load] would refuse data as the user file. It checks all profiles.
 func (d *Draft) Check(data []byte, file string) error {
 	made, err := d.loader.decodeUser(data, file)
 	if err != nil {
@@ -125,7 +125,7 @@ func (d *Draft) Check(data []byte, file string) error {
 	return nil
 }
 
-// decided says what is wrong with the settings of a profile together. Flags and environment count for what they allow.
+// decided checks the combined settings of a profile. Flags and environment matter only where they allow something.
 func (d *Draft) decided(made userFile, profile string) error {
 	if _, _, err := made.chosen(); err != nil {
 		return err
@@ -140,8 +140,8 @@ func (d *Draft) decided(made userFile, profile string) error {
 	return err
 }
 
-// Replace replaces the user file by data, 0600, whole or not at all. A link is followed, so that it stays one.
-// The error is a [*KeyError], also where it is [ErrChanged].
+// Replace replaces the user file with data, 0600 and atomically. It follows a symbolic link, so that the link stays.
+// The error is a [*KeyError], even if it wraps [ErrChanged].
 func (d *Draft) Replace(data []byte) error {
 	err := d.replace(data)
 	if err != nil {
@@ -185,7 +185,7 @@ func (d *Draft) replace(data []byte) error {
 	return nil
 }
 
-// lockBeside takes the lock for replacing a file. It leaves nothing behind where an open file can be removed.
+// lockBeside locks a file for replacement. It leaves nothing behind where an open file can be removed.
 func lockBeside(path string) (unlock func(), err error) {
 	path += ".lock"
 	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() {
@@ -200,14 +200,14 @@ func lockBeside(path string) (unlock func(), err error) {
 		if locked {
 			mine, errMine := l.Stat()
 			now, errNow := os.Stat(path)
-			if errMine == nil && errNow == nil && os.SameFile(mine, now) { // else its last holder removed it
+			if errMine == nil && errNow == nil && os.SameFile(mine, now) { // otherwise its last holder removed it
 				return func() {
-					_ = os.Remove(path) // one that stays does no harm
+					_ = os.Remove(path) // a leftover does no harm
 					_ = l.Close()
 				}, nil
 			}
 		}
-		_ = l.Close() // another holds it, or it is the lock of a file that is gone
+		_ = l.Close() // another process holds it, or the file is gone
 		if time.Now().After(end) {
 			return nil, errors.New("another program holds the lock " + path)
 		}

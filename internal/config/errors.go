@@ -8,24 +8,24 @@ import (
 	"strings"
 )
 
-// ErrNoBaseURL says that a command needs the service's address and none is set.
+// ErrNoBaseURL reports that a command needs the service's address and none is set.
 var ErrNoBaseURL = errors.New("no base URL is set")
 
-// ErrNoAPIKey says that a command needs the API key and none is set.
+// ErrNoAPIKey reports that a command needs the API key and none is set.
 var ErrNoAPIKey = errors.New("no API key is set")
 
-// KeyError says what is wrong with a setting, its file, or a secret that it names. It never holds a secret.
+// KeyError reports a problem with a setting, its file, or a secret that it names. It never contains a secret.
 type KeyError struct {
-	Key     string // dotted, `query.absent`; empty if it is about a whole file
+	Key     string // dotted, `query.absent`; empty for a whole file
 	Origin  Origin
 	File    string // the file of settings at fault; empty for flags, environment and defaults
-	Line    int    // 1-based line in File; 0 if not known
+	Line    int    // 1-based line in File; 0 if unknown
 	Message string
-	Hint    string // what to do about it; may be empty
+	Hint    string // what to do; may be empty
 	Err     error  // cause; may be nil
 }
 
-// Error gives the place, the key and what is wrong; the hint stands apart.
+// Error returns the place, the key and the problem, without the hint.
 func (e *KeyError) Error() string {
 	text := e.Message
 	if e.Key != "" && (e.File != "" || e.Origin.Name == "") {
@@ -45,7 +45,7 @@ func (e *KeyError) Error() string {
 // Unwrap returns the cause, or nil.
 func (e *KeyError) Unwrap() error { return e.Err }
 
-// at fills in place and key of a fault, where they are not known more closely already. Without a fault it is nil.
+// at fills in the place and key of an error that does not have more precise ones. It returns nil for nil.
 func at(fault error, key string, o Origin) error {
 	if e, ok := errors.AsType[*KeyError](fault); ok {
 		e.Line = cmp.Or(e.Line, o.Line)
@@ -56,7 +56,7 @@ func at(fault error, key string, o Origin) error {
 	return fault
 }
 
-// in puts a place before the message of a fault. Without a fault it is nil.
+// in puts a place before the message of an error. It returns nil for nil.
 func in(place string, fault error) error {
 	if e, ok := errors.AsType[*KeyError](fault); ok {
 		e.Message = place + ": " + e.Message
@@ -64,7 +64,7 @@ func in(place string, fault error) error {
 	return fault
 }
 
-// wrong is a [*KeyError] whose place is filled in later.
+// wrong returns a [*KeyError] whose place is filled in later.
 func wrong(message, hint string) error { return &KeyError{Message: message, Hint: hint} }
 
 func short(s string) string {
@@ -77,8 +77,8 @@ func short(s string) string {
 
 func quoted(s string) string { return strconv.Quote(short(s)) }
 
-// Nearest returns the known word most like word, or nothing if none is near. Case, `-` and `_` count for nothing,
-// and a known dotted key is also met by its last part.
+// Nearest returns the known word most like word, or "" if none is near. It ignores case, `-` and `_`, and compares a
+// dotted key also by its last part.
 func Nearest(word string, known []string) string {
 	w := plainWord(word)
 	best, bestDistance := "", max(2, len(w)/3)+1
@@ -102,10 +102,10 @@ func plainWord(s string) string {
 	return strings.NewReplacer("-", "", "_", "").Replace(strings.ToLower(s))
 }
 
-// letters returns the letters of a word in order: a word with two exchanged has the same.
+// letters returns the sorted letters of a word: they stay the same if two are swapped.
 func letters(s string) string { return string(slices.Sorted(slices.Values([]byte(s)))) }
 
-// distance is the Levenshtein distance in bytes. Long words are cut: no known word is as long.
+// distance is the Levenshtein distance in bytes. Long words are cut, as all known words are shorter.
 func distance(a, b string) int {
 	const limit = 80
 	a, b = a[:min(len(a), limit)], b[:min(len(b), limit)]
@@ -134,7 +134,7 @@ func didYouMean(message, word string, known []string) string {
 	return message
 }
 
-// Level is where a value came from. A higher level wins over a lower one.
+// Level is the kind of source of a value. A higher level overrides a lower one.
 type Level int
 
 // The levels, lowest first.
@@ -147,16 +147,16 @@ const (
 	FromFlag
 )
 
-// Origin is the place that gave a value.
+// Origin is the source of a value.
 type Origin struct {
 	Level   Level
 	Name    string // --timeout or WAYBILL_TIMEOUT; empty for files and defaults
-	File    string // absolute path; empty but for files
+	File    string // absolute path; empty unless it is a file
 	Line    int    // 1-based; 0 if not in a file
 	Profile string // the profile's name; empty outside profiles
 }
 
-// String gives the place: `flag --timeout`, `env WAYBILL_TIMEOUT`, a path, a path with `(profile NAME)`, `default`.
+// String returns the place: `flag --timeout`, `env WAYBILL_TIMEOUT`, a path, a path with `(profile NAME)`, `default`.
 func (o Origin) String() string {
 	switch o.Level {
 	case FromFlag:

@@ -28,10 +28,10 @@ type loader struct {
 	src         Sources
 	env         map[string]string
 	paths       Paths
-	flags       layer    // that were given
+	flags       layer    // the given flags
 	environment layer    // variables that are set and not empty
 	sameKey     bool     // --same-key
-	ignored     []string // warnings about files that are not used
+	ignored     []string // warnings about ignored files
 }
 
 func newLoader(src Sources) (*loader, error) {
@@ -100,9 +100,9 @@ func (l *loader) withAbsolutePaths(s Setting, v any, folder string) any {
 	return v
 }
 
-// project makes the layer of the project file; an empty one without the file, and where
-// another user put it into a folder that is not theirs, such as that for temporary files:
-// that is a warning. The file may set what its settings allow, and nothing else.
+// project returns the layer of the project file. It is empty without the file. It is also empty, with a warning, if
+// another user put the file into a folder that is not theirs, such as one for temporary files. The file may set only
+// what its settings allow.
 func (l *loader) project() (layer, error) {
 	path := l.paths.Project
 	if !l.paths.ProjectExists || l.projectIsUser() {
@@ -131,7 +131,7 @@ func (l *loader) project() (layer, error) {
 	return l.fill(root, o)
 }
 
-// projectIsUser reports whether the project file was named as the user file: then it is that, whole.
+// projectIsUser reports whether the project file was named as the user file: it is then only that.
 func (l *loader) projectIsUser() bool {
 	if l.paths.UserOrigin.Level == FromDefault {
 		return false
@@ -142,7 +142,7 @@ func (l *loader) projectIsUser() bool {
 }
 
 func refuseReserved(root *yaml.Node) error {
-	own, _ := pairs(root, "") // another form is for fill to refuse
+	own, _ := pairs(root, "") // fill refuses any other form
 	for _, p := range own {
 		i := slices.IndexFunc(table(), func(s Setting) bool {
 			return strings.HasPrefix(s.Key+".", p.key+".") || strings.HasPrefix(p.key+".", s.Key+".")
@@ -152,7 +152,7 @@ func refuseReserved(root *yaml.Node) error {
 		case p.key == profilesKey:
 			why = whyAddress
 		case i >= 0:
-			why = table()[i].Why // in a section, all settings have one or none
+			why = table()[i].Why // all settings of a section have a reason, or none has
 		}
 		if why != "" {
 			const hint = "remove it here; set it in the user file, with a flag or in the environment"
@@ -162,7 +162,7 @@ func refuseReserved(root *yaml.Node) error {
 	return nil
 }
 
-// fill decodes the settings below a mapping. It returns the ones without fault, and the first error.
+// fill decodes the settings in a mapping. It returns the valid ones, and the first error.
 func (l *loader) fill(root *yaml.Node, o Origin) (layer, error) {
 	made, err := decodeKeys(root, table(), o)
 	for key, val := range made {
@@ -175,7 +175,7 @@ func (l *loader) fill(root *yaml.Node, o Origin) (layer, error) {
 	return made, err
 }
 
-// warnings names the variables that look like settings and are none. Variables in used are read.
+// warnings names the variables that look like settings but are not. Variables in used are known.
 func (l *loader) warnings(used []string) []string {
 	for _, s := range table() {
 		used = append(used, s.Env)
@@ -183,7 +183,7 @@ func (l *loader) warnings(used []string) []string {
 	for _, v := range Variables() {
 		used = append(used, v.Name)
 	}
-	var known []string // without the prefix that all share
+	var known []string // without the common prefix
 	for _, name := range used {
 		if rest, ok := strings.CutPrefix(name, EnvPrefix); ok {
 			known = append(known, rest)
@@ -204,7 +204,7 @@ func (l *loader) warnings(used []string) []string {
 	return all
 }
 
-// decide lays the layers over the defaults, lowest first, and decodes the result.
+// decide applies the layers to the defaults, lowest first, and decodes the result.
 func (l *loader) decide(layers []layer) (Config, error) {
 	c := Config{sameKey: l.sameKey, origins: map[string]Origin{}, lookup: l.lookup}
 	var err error
@@ -232,7 +232,7 @@ func (l *loader) decide(layers []layer) (Config, error) {
 	if err := l.deriveValues(v, &c); err != nil {
 		return Config{}, err
 	}
-	// The values have their types already: nothing is converted on the way.
+	// The values already have their types: nothing is converted.
 	exactly := func(d *mapstructure.DecoderConfig) { d.WeaklyTypedInput, d.DecodeHook = false, nil }
 	if err := v.Unmarshal(&c, exactly); err != nil {
 		return Config{}, fmt.Errorf("decode settings: %w", err)
@@ -251,7 +251,7 @@ func (l *loader) decide(layers []layer) (Config, error) {
 	return c, nil
 }
 
-// refuseAuthorities refuses a file of authorities, if there, that others may change: they decide who reads the key.
+// refuseAuthorities refuses a CA file that others may change, because its authorities decide who can read the key.
 func (c *Config) refuseAuthorities() error {
 	info, err := os.Stat(c.CAFile)
 	if c.CAFile == "" || err != nil {
@@ -269,7 +269,7 @@ func (l *loader) lookup(name string) (text string, isSet bool) {
 func (c *Config) apply(v *viper.Viper, made layer, saved names) error {
 	for key, val := range made {
 		if slices.Contains(apiKeySettings(), key) && val != c.key.value {
-			continue // one of all layers counts, see findAPIKey
+			continue // only one layer's key counts, see findAPIKey
 		}
 		c.origins[key] = val.origin
 		s := settingOf(key)
@@ -301,13 +301,13 @@ func joinNames(s Setting, under, over names) names {
 	return all
 }
 
-// mapsKey is the setting of saved mappings, savedMark what marks the name of one.
+// mapsKey is the setting of saved mappings, savedMark marks the name of one.
 const (
 	mapsKey   = "maps"
 	savedMark = "@"
 )
 
-// expandMap replaces the name of a saved mapping by its fields. Fields given beside it count more.
+// expandMap replaces the name of a saved mapping with its fields. Fields given with it take precedence.
 func expandMap(own, saved names) (names, error) {
 	name, ok := own[savedMark].(string)
 	if !ok {

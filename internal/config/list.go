@@ -16,19 +16,19 @@ import (
 	"github.com/waybill-cli/waybill/internal/webhook"
 )
 
-// Entry is one setting as it was decided.
+// Entry is the effective value of one setting.
 type Entry struct {
-	Key    string // of a name in a map: the setting's key, a dot, the name
+	Key    string // for a name in a map: the setting's key, a dot, the name
 	Text   string // on one line; a secret is `***`
-	Value  any    // of JSON's own types; durations are text; a secret is `***`
+	Value  any    // JSON types only; durations are text; a secret is `***`
 	Origin Origin
 }
 
-// List returns every setting, by key. Each name is an entry of its own, with its own origin.
+// List returns all settings, sorted by key. Each name is a separate entry, with its own origin.
 func (c Config) List() []Entry { return slices.Clone(c.entries) }
 
-// Get returns the entry of a setting, or of one name in it. Names come whole under the setting's key, with
-// the highest of their origins. The error for an unknown key is a [*KeyError] with the nearest known one.
+// Get returns the entry of a setting, or of one name in it. For a setting with names it returns all of them, with the
+// highest of their origins. For an unknown key, the error is a [*KeyError] with the nearest known one.
 func (c Config) Get(key string) (Entry, error) {
 	whole := Entry{Key: key}
 	var known []string
@@ -73,7 +73,7 @@ func (c Config) list(v *viper.Viper) []Entry {
 	return all
 }
 
-// plain returns a decoded value in JSON's own types: durations, sizes and secrets are text, as shown.
+// plain returns a decoded value in JSON types: durations, sizes and secrets are text, as displayed.
 func plain(v any) any {
 	switch v := v.(type) {
 	case time.Duration:
@@ -133,12 +133,12 @@ func compactJSON(v any) string {
 	return string(b)
 }
 
-// AbsentEntry returns an entry of query.absent as it stands in a file.
+// AbsentEntry returns an entry of query.absent as written in a file.
 func AbsentEntry(a tracking.Absent) map[string]any {
 	all := map[string]any{}
 	if a.Match != (tracking.Match{}) {
 		var equals any = a.Match.Equals
-		_ = json.Unmarshal([]byte(a.Match.Equals), &equals) // what is no JSON stays text
+		_ = json.Unmarshal([]byte(a.Match.Equals), &equals) // invalid JSON stays text
 		all["path"], all["equals"] = a.Match.Path, equals
 	}
 	if a.Status != 0 {

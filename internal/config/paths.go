@@ -15,7 +15,7 @@ import (
 
 const (
 	configFlag  = "config"
-	sameKeyFlag = "same-key" // no setting: a command line alone may say it
+	sameKeyFlag = "same-key" // not a setting: only a command line may set it
 	configEnv   = EnvPrefix + "CONFIG"
 	xdgConfig   = "XDG_CONFIG_HOME"
 	xdgData     = "XDG_DATA_HOME"
@@ -23,16 +23,16 @@ const (
 		"(the system's data folder on macOS and Windows); a profile NAME has NAME.db there"
 )
 
-// Paths is where the files of settings are, or would be.
+// Paths has the places of the files of settings, existing or not.
 type Paths struct {
 	User          string // absolute; empty if no home folder is known
 	UserExists    bool
-	UserOrigin    Origin // what named it; FromDefault for its usual place
+	UserOrigin    Origin // what named it; FromDefault for the default place
 	Project       string // absolute; empty if no working folder is known
 	ProjectExists bool
 }
 
-// Locate says where the files of settings are, without reading them. Its error is a [*KeyError].
+// Locate finds the files of settings without reading them. Its error is a [*KeyError].
 func Locate(src Sources) (Paths, error) {
 	var p Paths
 	for _, f := range src.Flags {
@@ -66,7 +66,7 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// absolute makes path absolute, from folder, with ~/ for home. Without these it stays as it is.
+// absolute makes path absolute, relative to folder, with ~/ as home. If they are empty the path stays relative.
 func absolute(path, folder, home string) string {
 	if path == "" || path == stdinName {
 		return path
@@ -80,7 +80,7 @@ func absolute(path, folder, home string) string {
 	return filepath.Join(folder, path)
 }
 
-// storeDefault is the place of a profile's store by default; empty without environment and home folder.
+// storeDefault is the default place of a profile's store; empty if neither environment nor home folder gives one.
 func storeDefault(goos string, env map[string]string, home, profile string) string {
 	var folder string
 	switch {
@@ -103,7 +103,7 @@ func storeDefault(goos string, env map[string]string, home, profile string) stri
 	return filepath.Join(folder, "waybill", profile+".db")
 }
 
-// environment makes a map of NAME=value. On Windows names count without case.
+// environment makes a map from NAME=value. On Windows names are case-insensitive.
 func environment(list []string, goos string) map[string]string {
 	env := make(map[string]string, len(list))
 	for _, e := range list {

@@ -13,13 +13,13 @@ import (
 	"github.com/waybill-cli/waybill/internal/webhook"
 )
 
-// The parts of a scheme that are no text.
+// The parts of a scheme that are not text.
 const (
 	tolerance  = "timestamp.tolerance"
 	acceptWeak = "accept_weak"
 )
 
-// sources are the kinds of KIND:NAME that a part may be, whether or not the parts fit together.
+// sources are the kinds of KIND:NAME that a part accepts, whether or not the parts fit together.
 var sources = map[string][]string{
 	"signature.from": {"header", "query", "json"},
 	"timestamp.from": {"header", "sig", "json"},
@@ -74,14 +74,14 @@ func unmet(p webhook.Setting, value string) string {
 	return filledLineError(name)
 }
 
-// SchemeSettings gives a scheme with every part, as maps of JSON's own types.
+// SchemeSettings returns all parts of a scheme, as maps of JSON types.
 func SchemeSettings(s webhook.Scheme) map[string]any {
 	var all map[string]any
 	_ = schemeNode(s.WithDefaults(), nil).Decode(&all) // texts and a boolean always decode
 	return all
 }
 
-// SchemeYAML gives a scheme for a file: its kind, and the parts that differ from their defaults.
+// SchemeYAML returns a scheme as written in a file: its kind, and the parts that differ from their defaults.
 func SchemeYAML(s webhook.Scheme) string {
 	text, _ := yaml.Marshal(changedNode(s)) // texts and a boolean always encode
 	return string(text)
@@ -92,13 +92,13 @@ func changedNode(s webhook.Scheme) *yaml.Node {
 	return schemeNode(s.WithDefaults(), &defaults)
 }
 
-// schemeNode is a scheme for a file: its kind and what differs from the defaults; without defaults every part.
+// schemeNode returns a scheme for a file: its kind and what differs from defaults; if defaults is nil, all parts.
 func schemeNode(s webhook.Scheme, defaults *webhook.Scheme) *yaml.Node {
 	n := &yaml.Node{Kind: yaml.MappingNode}
 	put := func(name string, value *yaml.Node) {
 		at := n
 		if section, last, nested := strings.Cut(name, "."); nested {
-			at, _ = child(n, section) // what was made here is a mapping
+			at, _ = child(n, section) // anything made here is a mapping
 			at.Style = yaml.FlowStyle
 			name = last
 		}

@@ -17,14 +17,14 @@ import (
 	"github.com/waybill-cli/waybill/internal/webhook"
 )
 
-// masked is what stands for a secret wherever one would be shown.
+// masked replaces a secret wherever it would be shown.
 const masked = "***"
 
-// Secret is a text that does not show itself: formatted, marshalled or logged
-// it is `***`, or nothing when it is empty. [Secret.Reveal] gives the text.
+// Secret is a text that is not displayed: formatted, marshalled or logged it is `***`, or nothing when it is empty.
+// [Secret.Reveal] returns the text.
 //
-// The text stands behind a pointer, so that even a formatter that cannot call
-// methods, as for an unexported field, prints an address and not the text.
+// The text is behind a pointer, so that even a formatter that cannot call methods, as for an unexported field, prints
+// an address and not the text.
 type Secret struct {
 	text *string // nil if empty
 }
@@ -37,7 +37,7 @@ func NewSecret(s string) Secret {
 	return Secret{text: &s}
 }
 
-// Reveal returns the text itself. Whoever calls it must not print, log or store it.
+// Reveal returns the text itself. Callers must not print, log or store it.
 func (s Secret) Reveal() string {
 	if s.text == nil {
 		return ""
@@ -45,10 +45,10 @@ func (s Secret) Reveal() string {
 	return *s.text
 }
 
-// IsZero reports whether there is no text.
+// IsZero reports whether the text is empty.
 func (s Secret) IsZero() bool { return s.text == nil }
 
-// String returns `***`, or nothing for no text.
+// String returns `***`, or nothing for an empty text.
 func (s Secret) String() string {
 	if s.text == nil {
 		return ""
@@ -58,11 +58,11 @@ func (s Secret) String() string {
 
 // Format writes [Secret.String] for every verb.
 func (s Secret) Format(f fmt.State, _ rune) {
-	// An error of the writer behind f is reported by whoever owns it.
+	// The owner of the writer behind f reports its errors.
 	_, _ = io.WriteString(f, s.String())
 }
 
-// MarshalText gives [Secret.String]; JSON, YAML and slog use it. It never fails.
+// MarshalText returns [Secret.String]; JSON, YAML and slog use it. It never fails.
 func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
 // MaxSecretFile is the largest file that is read as a secret, in bytes.
@@ -70,18 +70,18 @@ const MaxSecretFile = 64 << 10
 
 const stdinName = "-"
 
-// apiKey is where the API key is: a [Secret], or the path of its file, stdinName, or its entry in the keyring.
+// apiKey says where the API key is: a [Secret], or the path of its file, stdinName, or its entry in the keyring.
 type apiKey struct {
 	value
 	setting string // one of apiKeySettings; empty for none
-	service string // the base_url of the key's level or the nearest one below it; empty for none
+	service string // the base_url of the key's level or the nearest lower one; empty for none
 }
 
-// APIKey is the API key. It does not show itself, see [Secret].
+// APIKey is the API key. It is not displayed: see [Secret].
 type APIKey struct {
 	Secret  Secret
 	Origin  Origin
-	Service string // the base URL that the keyring keeps with it; empty elsewhere
+	Service string // the base URL that the keyring stores with it; empty elsewhere
 }
 
 func (v value) text() string {
@@ -92,7 +92,7 @@ func (v value) text() string {
 	return t
 }
 
-// apiKeySettings are the settings that say where the API key is. Each level may set one.
+// apiKeySettings are the settings that give the API key. Each level may set one.
 func apiKeySettings() []string { return []string{"api_key", "api_key_file", "api_key_keyring"} }
 
 func findAPIKey(layers []layer) (apiKey, error) {
@@ -122,13 +122,12 @@ func findAPIKey(layers []layer) (apiKey, error) {
 	return apiKey{}, nil
 }
 
-// CheckService refuses to send the key to a base URL that it is not kept for. The key
-// belongs to the base URL of its own level (flag, environment, profile, user file), or
-// else of the nearest level below; in the keyring to the one kept with it. So a key of the
-// environment goes to the base URL of the user file, but that of the user file to none
-// that the environment, a flag or a profile alone names. A key of the environment or of a
-// flag, without a base URL at or below its level, goes where a flag says. The flag
-// --same-key allows any base URL. The error is a [*KeyError] that names both.
+// CheckService refuses to send the key to a base URL that it does not belong to. A key belongs to the base URL of its
+// own level (flag, environment, profile, user file), or else of the nearest lower level; in the keyring to the base
+// URL stored with it. So a key in the environment may go to the base URL of the user file, but a key in the user file
+// not to one that only the environment, a flag or a profile names. A key of the environment or a flag, without a base
+// URL at or below its level, goes where a flag says. The flag --same-key allows any base URL. The error is a
+// [*KeyError] that names both.
 func (c Config) CheckService(k APIKey, base string) error {
 	const other = "; a key for it: `waybill auth login --profile NAME --base-url URL`"
 	kept := cmp.Or(k.Service, c.key.service)
@@ -149,10 +148,10 @@ func (c Config) CheckService(k APIKey, base string) error {
 	}
 }
 
-// APIKeyFromStdin reports whether [Config.ReadAPIKey] will read stdin, which then is not free for data.
+// APIKeyFromStdin reports whether [Config.ReadAPIKey] reads stdin, which is then not available for data.
 func (c Config) APIKeyFromStdin() bool { return c.keyAt("api_key_file") == stdinName }
 
-// APIKeyFile returns the file that the API key is read from; empty if it comes from elsewhere.
+// APIKeyFile returns the file of the API key; empty if the key has another source.
 func (c Config) APIKeyFile() string {
 	if c.APIKeyFromStdin() {
 		return ""
@@ -160,10 +159,10 @@ func (c Config) APIKeyFile() string {
 	return c.keyAt("api_key_file")
 }
 
-// APIKeyKeyring returns the entry of the keyring that the API key is read from; empty for none.
+// APIKeyKeyring returns the keyring entry of the API key; empty for none.
 func (c Config) APIKeyKeyring() string { return c.keyAt("api_key_keyring") }
 
-// keyAt returns what a setting says of the API key, if it gives the key.
+// keyAt returns the value of setting if it is the one that gives the API key.
 func (c Config) keyAt(setting string) string {
 	if c.key.setting != setting {
 		return ""
@@ -171,11 +170,11 @@ func (c Config) keyAt(setting string) string {
 	return c.key.text()
 }
 
-// ReadAPIKey returns the API key and what gave it: a flag's file before the environment's key or file, before a
-// profile's, before the user file's own. stdin is read only where the file is `-`, and keyring, which returns what an
-// entry of the keyring holds, see [KeyringEntry], only where an entry is named.
+// ReadAPIKey returns the API key and its origin: a flag's file has precedence over the environment's key or file, a
+// profile's, and the user file's own. stdin is read only if the file is `-`. keyring, which returns the content of an
+// entry (see [KeyringEntry]), is called only if an entry is named.
 //
-// Its error is [ErrNoAPIKey] if none is set, and else a [*KeyError].
+// Its error is [ErrNoAPIKey] if none is set, otherwise a [*KeyError].
 //
 // Interface: Authentication, 1 and 2.
 func (c Config) ReadAPIKey(stdin io.Reader, keyring func(name string) (string, error)) (APIKey, error) {
@@ -207,7 +206,7 @@ func (c Config) ReadAPIKey(stdin io.Reader, keyring func(name string) (string, e
 	return APIKey{key, c.key.origin, service}, nil
 }
 
-// KeyringEntry returns what the keyring holds for a key: the key, and in a second line its base URL, if known.
+// KeyringEntry returns the keyring's entry for a key: the key and, on a second line, its base URL, if known.
 func KeyringEntry(key Secret, base string) string {
 	return strings.TrimSuffix(key.Reveal()+"\n"+base, "\n")
 }
@@ -215,9 +214,9 @@ func KeyringEntry(key Secret, base string) string {
 // APIKeySetting returns the setting with the API key: api_key, api_key_file or api_key_keyring; empty for none.
 func (c Config) APIKeySetting() string { return c.key.setting }
 
-// WebhookSecrets returns the secrets of deliveries, read anew at each call; none if none is set. Their names are
-// env:NAME, file:PATH, or webhook.secret for one written in the user file. The error is a [*KeyError], also when
-// one of several is missing or empty.
+// WebhookSecrets returns the secrets of deliveries, read anew at each call, or none if none is set. Their names are
+// env:NAME, file:PATH, or webhook.secret for one written in the user file. The error is a [*KeyError], also if one of
+// several is missing or empty.
 func (c Config) WebhookSecrets() ([]webhook.Secret, error) {
 	if len(c.Webhook.Secrets) == 0 {
 		if c.hook.IsZero() {
@@ -240,13 +239,13 @@ func (c Config) WebhookSecrets() ([]webhook.Secret, error) {
 	return all, nil
 }
 
-// SecretFiles returns the files with the API key, the store's password or a webhook secret, as settings name them.
+// SecretFiles returns the files of the API key, the store's password and webhook secrets, as settings name them.
 func (c Config) SecretFiles() []string {
 	all := slices.Concat([]string{c.APIKeyFile(), c.StorePasswordFile}, c.secretsAt("file:"))
 	return slices.DeleteFunc(all, func(file string) bool { return file == "" })
 }
 
-// secretsAt returns the places in webhook.secrets that begin so, without the beginning.
+// secretsAt returns the places in webhook.secrets of a kind, such as "file:", without that prefix.
 func (c Config) secretsAt(kind string) []string {
 	var all []string
 	for _, place := range c.Webhook.Secrets {
@@ -257,7 +256,7 @@ func (c Config) secretsAt(kind string) []string {
 	return all
 }
 
-// StorePassword returns the password from the file for the store; zero without one. The error is a [*KeyError].
+// StorePassword returns the store's password from its file; zero if no file is set. The error is a [*KeyError].
 func (c Config) StorePassword() (Secret, error) {
 	if c.StorePasswordFile == "" {
 		return Secret{}, nil
@@ -278,8 +277,8 @@ func secretAt(place string, lookup func(name string) (string, bool)) (s Secret, 
 	return s, in(place, err)
 }
 
-// ReadSecret returns the secret at env:NAME or file:PATH. The error is a
-// [*KeyError], and does not show a place that is none: it may be a secret.
+// ReadSecret returns the secret at env:NAME or file:PATH. The error is a [*KeyError], and does not show an invalid
+// place: it may be a secret.
 func ReadSecret(place string, getenv func(string) string) (Secret, error) {
 	if want := placeError(place); want != "" {
 		return Secret{}, wrong("must be "+want, "")
@@ -290,7 +289,7 @@ func ReadSecret(place string, getenv func(string) string) (Secret, error) {
 	})
 }
 
-// readSecret reads the one line of a file, or of a pipe from a password manager.
+// readSecret reads the single line of a file, or of a pipe from a password manager.
 func readSecret(path string, stdin io.Reader) (Secret, error) {
 	r := stdin
 	if path != stdinName {
@@ -324,7 +323,7 @@ func readSecret(path string, stdin io.Reader) (Secret, error) {
 	return cleanSecret(data)
 }
 
-// cleanSecret cuts one line end off and refuses what cannot be meant.
+// cleanSecret removes one line end and refuses text that can't be intended.
 func cleanSecret(data []byte) (Secret, error) {
 	const hint = "the file must contain only the secret, on one line, as plain text"
 	if bytes.HasPrefix(data, []byte{0xff, 0xfe}) || bytes.HasPrefix(data, []byte{0xfe, 0xff}) {
@@ -345,7 +344,7 @@ func cleanSecret(data []byte) (Secret, error) {
 	return NewSecret(s), nil
 }
 
-// checkAPIKey refuses what a header would not carry unchanged.
+// checkAPIKey refuses text that a header would not carry unchanged.
 func checkAPIKey(s Secret) error {
 	if strings.TrimSpace(s.Reveal()) != s.Reveal() {
 		return wrong("has space at its start or end", "copy the key again without the space")
@@ -353,7 +352,7 @@ func checkAPIKey(s Secret) error {
 	return nil
 }
 
-// cause words why a file could not be used, without its path.
+// cause describes why a file could not be used, without its path.
 func cause(err error) string {
 	if p, ok := errors.AsType[*os.PathError](err); ok {
 		return p.Err.Error()
@@ -361,7 +360,7 @@ func cause(err error) string {
 	return err.Error()
 }
 
-// ReadSecretFile returns the secret in a file, one line; `-` is stdin. The error is a [*KeyError] with the file.
+// ReadSecretFile returns the secret in a file of one line; `-` is stdin. The error is a [*KeyError] with the file.
 func ReadSecretFile(path string, stdin io.Reader) (Secret, error) {
 	s, err := readSecret(path, stdin)
 	if path == stdinName {
@@ -370,8 +369,8 @@ func ReadSecretFile(path string, stdin io.Reader) (Secret, error) {
 	return s, in(path, err)
 }
 
-// ParseSecret returns a typed secret. The error for space around it, or control characters, is a [*KeyError]
-// without the text.
+// ParseSecret returns a typed secret. For surrounding space or control characters, the error is a [*KeyError] without
+// the text.
 func ParseSecret(typed string) (Secret, error) {
 	s, err := cleanSecret([]byte(typed))
 	if err == nil {

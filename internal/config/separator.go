@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// ListSeparator returns what separates the cells of CSV where the user is, as
-// spreadsheets expect it: `;` or `,`. The reason says what decided it.
+// ListSeparator returns the separator of CSV cells, `;` or `,`, that spreadsheets expect in the user's locale. The
+// reason says what determined it.
 func ListSeparator(getenv func(string) string) (separator byte, reason string) {
 	semicolon, reason := false, "no locale is set"
 	names := []string{"LC_ALL", "LC_NUMERIC", "LANG"}
@@ -23,8 +23,8 @@ func ListSeparator(getenv func(string) string) (separator byte, reason string) {
 	return ',', reason
 }
 
-// semicolons reports whether systems of a locale, such as de_DE.UTF-8, separate lists by
-// semicolons: where a comma is part of a decimal number, and in Switzerland.
+// semicolons reports whether systems of a locale, such as de_DE.UTF-8, separate lists by semicolons: where a comma is
+// the decimal separator, and in Switzerland.
 func semicolons(locale string) bool {
 	locale, _, _ = strings.Cut(locale, ".")
 	locale, _, _ = strings.Cut(locale, "@")

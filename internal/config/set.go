@@ -14,19 +14,19 @@ import (
 	"github.com/waybill-cli/waybill/internal/webhook"
 )
 
-// Change gives a setting of the user file a value, or removes it.
+// Change sets or removes a setting in the user file.
 type Change struct {
 	Key string // of a setting, or of one name in a setting, such as carriers.UPS
-	// A string as its environment variable would hold it, a [Secret], a []string, a
-	// map[string]string or a [webhook.Scheme]; nil removes the key, known or not.
+	// A string as in its environment variable, a [Secret], a []string, a map[string]string or a [webhook.Scheme]; nil
+	// removes the key, known or not.
 	Value any
 }
 
-// Set changes the user file, in a profile, and returns its path: what is not changed stays as it is, comments too.
-// Which profile is in force is a setting of the whole file. The file is made if need be, 0600 in a 0700 folder; it is
-// never there in part, and never one that [Load] would refuse. What others change meanwhile is not lost.
+// Set changes the user file, in a profile, and returns its path. Everything else stays as it is, including comments.
+// The active profile is a setting of the whole file. Set creates the file if needed, 0600 in a 0700 folder, and
+// replaces it atomically, never by one that [Load] would refuse. Concurrent changes by others are not lost.
 //
-// A secret as a string is refused: those do not go through command lines. The error is a [*KeyError].
+// A secret as a string is refused: secrets must not be on command lines. The error is a [*KeyError].
 func Set(src Sources, profile string, changes ...Change) (string, error) {
 	for {
 		d, err := OpenDraft(src)
@@ -54,7 +54,7 @@ func Set(src Sources, profile string, changes ...Change) (string, error) {
 	}
 }
 
-// checkChanges says why [Load] would refuse data after changes. A fault from before, about something else, is none.
+// checkChanges returns the error of [Load] for data after changes. It ignores older faults about other settings.
 func (d *Draft) checkChanges(data []byte, profile string, changes []Change) error {
 	made, err := d.loader.decodeUser(data, d.Path)
 	if err != nil {
@@ -68,7 +68,7 @@ func (d *Draft) checkChanges(data []byte, profile string, changes []Change) erro
 	return err
 }
 
-// named returns the setting that key is one name of, and the name as it is kept; else the zero setting.
+// named returns the setting in which key is a name, and the name as stored; else the zero setting.
 func named(key string) (Setting, string) {
 	for _, s := range table() {
 		name, ok := strings.CutPrefix(key, s.Key+".")
@@ -119,7 +119,7 @@ func (l *loader) node(c Change) (*yaml.Node, error) {
 	}
 }
 
-// stringNode returns the value of a key, written as its environment variable would hold it, as YAML.
+// stringNode returns the value of a key as YAML. t has the form of the environment variable.
 func (l *loader) stringNode(key, t string) (*yaml.Node, error) {
 	s := settingOf(key)
 	parent, name := named(key)
@@ -159,7 +159,7 @@ func nodeOf(v any) *yaml.Node {
 	return n
 }
 
-// edited returns a user file with changes made: nodes are their values. Empty lines stay if no value changes.
+// edited returns a user file with changes applied; nodes are their values. It keeps empty lines if no value changes.
 func edited(old []byte, profile string, changes []Change, nodes []*yaml.Node) ([]byte, error) {
 	made, err := encoded(old, profile, changes, nodes)
 	if err != nil || !bytes.Contains(old, []byte("\n\n")) {
@@ -178,7 +178,7 @@ func sameValues(a, b []byte) bool {
 	return yaml.Unmarshal(a, &one) == nil && yaml.Unmarshal(b, &two) == nil && reflect.DeepEqual(one, two)
 }
 
-// blankMark takes the place of an empty line, which the encoder would drop.
+// blankMark replaces an empty line, which the encoder would drop.
 const blankMark = "#\u00a0empty"
 
 var blankMarks = regexp.MustCompile(`(?m)^ *` + blankMark + `$`)
@@ -187,7 +187,7 @@ var blankMarks = regexp.MustCompile(`(?m)^ *` + blankMark + `$`)
 func markBlank(text []byte) []byte {
 	lines := strings.Split(string(text), "\n")
 	indent := ""
-	for i, line := range slices.Backward(lines[:len(lines)-1]) { // the last ends in no newline
+	for i, line := range slices.Backward(lines[:len(lines)-1]) { // the last line does not end in a newline
 		if content := strings.TrimLeft(line, " "); strings.TrimSpace(line) != "" {
 			indent = line[:len(line)-len(content)]
 		} else {
@@ -197,7 +197,7 @@ func markBlank(text []byte) []byte {
 	return []byte(strings.Join(lines, "\n"))
 }
 
-// encoded is edited without the empty lines.
+// encoded is edited, but drops empty lines.
 func encoded(old []byte, profile string, changes []Change, nodes []*yaml.Node) ([]byte, error) {
 	root, err := parse(old)
 	if err != nil {
@@ -208,7 +208,7 @@ func encoded(old []byte, profile string, changes []Change, nodes []*yaml.Node) (
 	if root == nil {
 		doc = &yaml.Node{Kind: yaml.DocumentNode, Content: []*yaml.Node{{Kind: yaml.MappingNode}}}
 		if text := bytes.TrimSpace(old); len(text) > 0 && bytes.HasPrefix(text, []byte("#")) {
-			out.Write(append(text, '\n')) // nothing but comments
+			out.Write(append(text, '\n')) // only comments
 		}
 	} else if err := yaml.Unmarshal(old, doc); err != nil {
 		return nil, syntaxFault(err)
@@ -244,7 +244,7 @@ func encoded(old []byte, profile string, changes []Change, nodes []*yaml.Node) (
 	return out.Bytes(), nil
 }
 
-// below returns what stands at a key; nil for nothing, or if n is no mapping.
+// below returns the value of a key; nil if there is none, or if n is not a mapping.
 func below(n *yaml.Node, key string) *yaml.Node {
 	own, _ := pairs(n, "")
 	if i := slices.IndexFunc(own, func(p pair) bool { return p.key == key }); i >= 0 {
@@ -263,7 +263,7 @@ func child(n *yaml.Node, key string) (*yaml.Node, error) {
 		old.Kind, old.Tag, old.Value = yaml.MappingNode, "", ""
 	}
 	if len(old.Content) == 0 {
-		old.Style = 0 // no braces once it is filled
+		old.Style = 0 // no braces once it has content
 	}
 	if old.Kind != yaml.MappingNode {
 		return nil, &KeyError{Line: old.Line, Message: "must be a mapping of keys and values"}
@@ -271,7 +271,7 @@ func child(n *yaml.Node, key string) (*yaml.Node, error) {
 	return old, nil
 }
 
-// remove removes what keys name, and sections that are empty then, but for the first keep keys. Comments stay.
+// remove removes the value at keys, and sections that become empty, except the first keep keys. Comments stay.
 func remove(n *yaml.Node, keys []string, keep int) {
 	own, _ := pairs(n, "")
 	i := 2 * slices.IndexFunc(own, func(p pair) bool { return p.key == keys[0] })
@@ -303,7 +303,7 @@ func comments(all ...string) string {
 	return strings.Join(slices.DeleteFunc(all, func(c string) bool { return c == "" }), "\n\n")
 }
 
-// put sets a key of a mapping. A comment beside the old value stays.
+// put sets a key of a mapping. A comment next to the old value stays.
 func put(n *yaml.Node, key string, v *yaml.Node) {
 	if old := below(n, key); old != nil {
 		v.LineComment = old.LineComment
@@ -313,7 +313,7 @@ func put(n *yaml.Node, key string, v *yaml.Node) {
 	n.Content = append(n.Content, textNode(key), v)
 }
 
-// textNode is a text, in quotes where it would be read as something else.
+// textNode returns a text, quoted if it would otherwise be read as something else.
 func textNode(s string) *yaml.Node {
 	n := &yaml.Node{}
 	n.SetString(s)

@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// EnvPrefix begins the name of every environment variable that is a setting.
+// EnvPrefix is the prefix of all environment variables that are settings.
 const EnvPrefix = "WAYBILL_"
 
-// ProjectFile is the name of the project file, looked for in the working folder only.
+// ProjectFile is the name of the project file. Only the working folder is searched.
 const ProjectFile = ".waybill.yaml"
 
 // Kind is the form of a setting's value.
@@ -26,19 +26,19 @@ const (
 	KindNumber   Kind = "number"   // decimal, with or without fraction
 	KindDuration Kind = "duration" // see ParseDuration
 	KindSize     Kind = "size"     // see ParseSize
-	KindPath     Kind = "path"     // relative to its file's folder, else to the working folder; ~/ is the home folder
+	KindPath     Kind = "path"     // relative to its file's folder, or else to the working folder; ~/ is the home folder
 	KindSecret   Kind = "secret"   // text that is never shown
 	KindList     Kind = "list"     // of texts
 	KindIntegers Kind = "integers" // a list of integers
 	KindNames    Kind = "names"    // name to text; levels add up, name by name
 	KindMatches  Kind = "matches"  // a list of [tracking.Match]
 	KindAbsents  Kind = "absents"  // a list of [tracking.Absent]
-	KindMaps     Kind = "maps"     // name to what KindNames holds; levels add up, name by name
+	KindMaps     Kind = "maps"     // name to a value of KindNames; levels add up, name by name
 	KindSchemes  Kind = "schemes"  // name to [webhook.Scheme]; levels add up, name by name
-	kindLiteral  Kind = "literal"  // JSON text of a scalar, or of what is empty
+	kindLiteral  Kind = "literal"  // JSON text of a scalar or an empty value
 )
 
-// Setting describes one setting: its three spellings and what it takes.
+// Setting describes one setting: its three spellings and its values.
 type Setting struct {
 	Key     string // as in the files, dotted where nested
 	Env     string // as in the environment
@@ -52,10 +52,10 @@ type Setting struct {
 	Why     string   // why the project file may not set it; empty if it may
 
 	preset  any                 // default as decoded; the zero Secret for secrets
-	check   func(string) string // of a text, an item or a named value: what is wanted instead, or nothing
+	check   func(string) string // for a text, item or named value: returns what is expected instead, or ""
 	private bool                // a refused value is not shown: it may hold a secret
-	fields  bool                // of names: they are fields, in any spelling; else names are one without case
-	lastCut bool                // of names: NAME=VALUE splits at the last `=`, not the first
+	fields  bool                // for names: they are fields, in any spelling; else case is ignored
+	lastCut bool                // for names: NAME=VALUE splits at the last `=`, not the first
 	least   float64             // of numbers and sizes
 	most    float64             // of numbers and sizes
 }
@@ -77,10 +77,10 @@ const (
 	whyLoud    = "the user decides how much is printed"
 )
 
-// Settings returns every setting, in the order of the help. All callers share them: they must not be changed.
+// Settings returns all settings, in the order of the help. Callers share the result and must not change it.
 func Settings() []Setting { return table() }
 
-// table holds everything about each setting; it is made once.
+// table holds everything about each setting; it is created once.
 var table = sync.OnceValue(func() []Setting { return append(sending(), receiving()...) })
 
 func define(key string, kind Kind, help string, s Setting) Setting {
@@ -205,13 +205,13 @@ func receiving() []Setting {
 	}
 }
 
-// Variable is an environment variable that is honoured but is no setting.
+// Variable is an environment variable that is used but is not a setting.
 type Variable struct {
 	Name string
 	Help string // one line
 }
 
-// Variables returns the environment variables that are honoured besides [Settings].
+// Variables returns the environment variables used besides [Settings].
 func Variables() []Variable {
 	return []Variable{
 		{configEnv, "path of the user file, as --config"},

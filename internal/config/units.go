@@ -61,7 +61,7 @@ func ParseDuration(s string) (time.Duration, error) {
 	return time.Duration(math.Round(total)), nil
 }
 
-// ErrTooLong says that a duration is longer than can be represented.
+// ErrTooLong reports that a duration is longer than can be represented.
 var ErrTooLong = errors.New("is too long")
 
 // FormatDuration writes d as [ParseDuration] reads it: 2m, 1h30m, 7d. It drops the sign and parts of milliseconds.

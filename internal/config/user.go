@@ -14,12 +14,12 @@ import (
 
 const profilesKey = "profiles"
 
-// DefaultProfile is the name of the profile that stands at the top of the user file.
+// DefaultProfile is the name of the profile at the top level of the user file.
 const DefaultProfile = "default"
 
 type userFile struct {
 	path     string
-	profiles map[string]layer // the default one is the top of the file
+	profiles map[string]layer // the default profile is the top level
 }
 
 // names returns the names of all profiles, the default first.
@@ -29,7 +29,7 @@ func (u userFile) names() []string {
 	return append([]string{DefaultProfile}, slices.Sorted(maps.Keys(others))...)
 }
 
-// user decodes the user file. A file that nobody named may be missing.
+// user decodes the user file. Only the default file may be missing.
 func (l *loader) user() (userFile, error) {
 	data, info, err := l.readUser()
 	if err != nil && (l.paths.UserOrigin.Level != FromDefault || !errors.Is(err, fs.ErrNotExist)) {
@@ -45,13 +45,13 @@ func (l *loader) user() (userFile, error) {
 	return made, err
 }
 
-// refuseUserChangers refuses a user file that others may change; nil info is for one still to be made.
+// refuseUserChangers refuses a user file that others may change; info is nil for a file not yet created.
 func (l *loader) refuseUserChangers(info fs.FileInfo) error {
 	err := refuseChangers(l.paths.User, disk.ChangersOf(l.paths.User, info))
 	return at(err, "", Origin{Level: FromUser, File: l.paths.User})
 }
 
-// readUser reads the user file, but not by a symbolic link of another user where others may write.
+// readUser reads the user file. It refuses another user's symbolic link in a folder where others may write.
 func (l *loader) readUser() ([]byte, fs.FileInfo, error) {
 	path := l.paths.User
 	if path == "" {
@@ -71,8 +71,8 @@ func (l *loader) readUser() ([]byte, fs.FileInfo, error) {
 	return data, info, at(err, "", o)
 }
 
-// decodeUser decodes the text of a user file, which errors name as path: the top level and every profile, chosen or
-// not. With the first fault it returns what has none; no profile if the text is not a mapping.
+// decodeUser decodes the text of a user file, named path in errors: the top level and all profiles, chosen or not.
+// With the first error it returns the valid parts; no profile if the text is not a mapping.
 func (l *loader) decodeUser(data []byte, path string) (userFile, error) {
 	made := userFile{path: path, profiles: map[string]layer{}}
 	o := Origin{Level: FromUser, File: path}
@@ -90,14 +90,14 @@ func (l *loader) decodeUser(data []byte, path string) (userFile, error) {
 	for _, p := range profiles {
 		own, errProfile := l.fillProfile(p, o)
 		err = cmp.Or(err, errProfile)
-		if p.key != DefaultProfile { // it is refused
+		if p.key != DefaultProfile { // refused
 			made.profiles[p.key] = own
 		}
 	}
 	return made, err
 }
 
-// fillProfile decodes one profile. Its keys show in errors with its name.
+// fillProfile decodes one profile. Errors show its keys with its name.
 func (l *loader) fillProfile(p pair, o Origin) (layer, error) {
 	prefix := profilesKey + "." + p.key
 	if want := profileNameError(p.key); want != "" {
@@ -110,7 +110,7 @@ func (l *loader) fillProfile(p pair, o Origin) (layer, error) {
 		return nil, at(fault, prefix, o)
 	}
 	o.Level, o.Profile = FromProfile, p.key
-	own, _ := pairs(p.value, "") // another form is for fill to refuse
+	own, _ := pairs(p.value, "") // fill refuses any other form
 	for _, key := range own {
 		if key.key == profilesKey || key.key == "profile" {
 			return nil, at(&KeyError{Line: key.line, Message: "not allowed in a profile: " + key.key}, prefix, o)
@@ -123,7 +123,7 @@ func (l *loader) fillProfile(p pair, o Origin) (layer, error) {
 	return made, err
 }
 
-// refuseReadable refuses a file that others may read while it holds a secret.
+// refuseReadable refuses a file that contains a secret and that others may read.
 func (u userFile) refuseReadable(info fs.FileInfo) error {
 	for _, name := range u.names() {
 		for key, v := range u.profiles[name] {
@@ -157,8 +157,8 @@ func refuseChangers(path string, c disk.Changers) error {
 	return wrong("not used: "+c.Text, hint)
 }
 
-// Exposed returns in words who else may read or change a file, and the command that restricts it to the owner.
-// who is empty if nobody may, or if that is not known.
+// Exposed says who else may read or change a file, and returns the command that restricts it to the owner. who is
+// empty if nobody may, or if it is unknown.
 func Exposed(path string) (who, command string) {
 	info, err := os.Stat(path)
 	if err != nil || !info.Mode().IsRegular() {
@@ -175,7 +175,7 @@ func profilePlace(profile string, place []string) []string {
 	return append([]string{profilesKey, profile}, place...)
 }
 
-// chosen returns the profile in force, and what chose it; an error for a profile that the file lacks.
+// chosen returns the active profile, and what chose it; an error for a profile that the file lacks.
 func (u userFile) chosen(levels ...layer) (string, Origin, error) {
 	v := value{v: DefaultProfile}
 	for _, made := range append([]layer{u.profiles[DefaultProfile]}, levels...) {
@@ -202,22 +202,22 @@ func (u userFile) chosen(levels ...layer) (string, Origin, error) {
 	return name, v.origin, at(wrong(message, hint), "profile", v.origin)
 }
 
-// Profile is a profile of the user file. Empty fields are not set in it.
+// Profile is a profile of the user file. Empty fields are unset.
 type Profile struct {
 	Name    string
 	BaseURL string // as written
 	Account string
 }
 
-// ProfileList is the profiles of the user file, and which is in force.
+// ProfileList has the profiles of the user file, and says which is active.
 type ProfileList struct {
 	File   string    // the user file
 	All    []Profile // the default first
-	Active string    // perhaps not in All
+	Active string    // may be missing in All
 	Origin Origin    // of Active
 }
 
-// ListProfiles returns the default profile, and the user file's by name. The error is a [*KeyError].
+// ListProfiles returns the default profile, then the user file's, by name. The error is a [*KeyError].
 func ListProfiles(src Sources) (ProfileList, error) {
 	l, err := newLoader(src)
 	if err != nil {
@@ -228,7 +228,7 @@ func ListProfiles(src Sources) (ProfileList, error) {
 	if err != nil {
 		return list, err
 	}
-	list.Active, list.Origin, _ = user.chosen(l.environment, l.flags) // one that is not there is for the caller to see
+	list.Active, list.Origin, _ = user.chosen(l.environment, l.flags) // callers handle a missing profile
 	for _, name := range user.names() {
 		made := user.profiles[name]
 		list.All = append(list.All, Profile{Name: name, BaseURL: made["base_url"].text(), Account: made["account"].text()})

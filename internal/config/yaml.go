@@ -16,11 +16,11 @@ import (
 // MaxFile is the largest file of settings that is read, in bytes.
 const MaxFile = 1 << 20
 
-// maxDepth is how deep a file of settings may nest; a scheme in a profile needs 6.
+// maxDepth is the maximum nesting of a file of settings; a scheme in a profile needs 6.
 const maxDepth = 20
 
-// parse reads the one YAML mapping in data. An empty file gives nil. Whatever could make one thing mean another is
-// refused: a second document, anchors and aliases, tags, a key that stands twice.
+// parse reads the single YAML mapping in data. It returns nil for an empty file. It refuses anything that could be
+// misread: a second document, anchors and aliases, tags, and duplicate keys.
 func parse(data []byte) (*yaml.Node, error) {
 	dec := yaml.NewDecoder(bytes.NewReader(data))
 	var doc yaml.Node
@@ -44,13 +44,13 @@ func parse(data []byte) (*yaml.Node, error) {
 	return root, nil
 }
 
-// syntaxFault words the parser's error. It has the line in its text, and quotes the file: quoted words are left out,
-// as they may be part of a secret.
+// syntaxFault converts the parser's error. Its text has the line, and quotes the file: quoted words are removed, as
+// they may be part of a secret.
 func syntaxFault(err error) error {
 	text := strings.TrimPrefix(err.Error(), "yaml: ")
 	line := 0
 	if m := regexp.MustCompile(`^line (\d+): `).FindStringSubmatch(text); m != nil {
-		line, _ = strconv.Atoi(m[1]) // not a number that fits: no line
+		line, _ = strconv.Atoi(m[1]) // no line if the number is too large
 		text = text[len(m[0]):]
 	}
 	text = regexp.MustCompile(`'[^']{2,}'`).ReplaceAllString(text, "…")
@@ -58,7 +58,7 @@ func syntaxFault(err error) error {
 	return &KeyError{Line: line, Message: "not valid YAML: " + text, Hint: hint}
 }
 
-// unambiguous refuses what a reader of the file would not see at once.
+// unambiguous refuses anything that a reader of the file would not see at once.
 func unambiguous(n *yaml.Node, depth int) error {
 	refuse := func(message string) error { return &KeyError{Line: n.Line, Message: message} }
 	switch {
@@ -100,7 +100,7 @@ type pair struct {
 	value *yaml.Node
 }
 
-// pairs returns what a mapping holds, in order; nothing if the mapping was left out.
+// pairs returns the entries of a mapping, in order; nothing if the mapping is absent.
 func pairs(n *yaml.Node, want string) ([]pair, error) {
 	if n == nil || missing(n) {
 		return nil, nil
@@ -115,7 +115,7 @@ func pairs(n *yaml.Node, want string) ([]pair, error) {
 	return all, nil
 }
 
-// decodeKeys decodes a table's settings in a mapping and its sections, by key, and returns the first fault too.
+// decodeKeys decodes a table's settings in a mapping and its sections, by key, and also returns the first error.
 func decodeKeys(root *yaml.Node, table []Setting, o Origin) (layer, error) {
 	known := keysOf(table)
 	made := layer{}
