@@ -76,7 +76,7 @@ type Config struct {
 	key      apiKey
 	sameKey  bool                                            // the key may go to any base URL
 	statuses names                                           // Statuses without the names that the project file gives
-	hook     Secret                                          // the user's webhook.secret
+	hook     Secret                                          // value of webhook.secret
 	lookup   func(variable string) (text string, isSet bool) // reads the environment
 	entries  []Entry
 	origins  map[string]Origin

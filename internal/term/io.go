@@ -1,9 +1,9 @@
-// Package term is the program's way to the outside: its three streams, what
-// is known of the terminals behind them, messages to the user and progress.
+// Package term handles input and output: the program's three streams, the properties of their terminals, messages to
+// the user, and progress.
 //
-// It is the only package that writes to a terminal. No byte from the service or from a file can control one: whatever
-// is not printable text, newline or tab becomes a visible escape in the last step before the write, and human text is
-// made visible before it is laid out, terminal or not.
+// It is the only package that writes to a terminal. No byte from the service or from a file can control a terminal:
+// all but printable text, newline and tab becomes a visible escape in the last step before the write, and human text
+// is made visible before it is laid out, terminal or not.
 package term
 
 import (
@@ -24,7 +24,7 @@ import (
 // IO is the program's three streams.
 type IO struct {
 	In  io.Reader
-	Out *Writer // what was asked for and nothing else
+	Out *Writer // requested output only
 	Err *Writer // messages and progress
 
 	facts   Facts
@@ -37,7 +37,7 @@ type IO struct {
 	redactor *redact.Redactor
 }
 
-// Facts are what is known of streams and their terminals. The zero value stands for streams without terminal.
+// Facts are the known properties of streams and their terminals. The zero value means streams without terminal.
 type Facts struct {
 	InTerminal  bool
 	OutTerminal bool
@@ -46,18 +46,18 @@ type Facts struct {
 	// Env holds the variables NO_COLOR, CLICOLOR_FORCE, TERM, COLUMNS, LC_ALL, LC_CTYPE and LANG, if set.
 	Env map[string]string
 
-	fixed bool // the terminals do not understand sequences
+	fixed bool // the terminals do not support escape sequences
 }
 
-// Options are what the command line and the settings say of the streams. In the zero value the terminal decides.
+// Options are the choices of command line and settings for the streams. In the zero value the terminal decides.
 type Options struct {
 	Color   string // auto, always or never; empty for auto
 	Quiet   bool   // no notes and no progress
-	Verbose bool   // details too
-	JSON    bool   // messages are JSON objects, one a line
+	Verbose bool   // also details
+	JSON    bool   // messages are JSON objects, one per line
 }
 
-// System returns the streams of the process. It reads the environment, and opens nothing.
+// System returns the streams of the process. It reads the environment, but opens nothing.
 func System() *IO {
 	f := Facts{
 		InTerminal:  term.IsTerminal(int(os.Stdin.Fd())),
@@ -74,11 +74,11 @@ func System() *IO {
 	return New(os.Stdin, os.Stdout, os.Stderr, f)
 }
 
-// New returns streams of which f is known. Terminals among them are taken for one. A spinner
-// needs err to be an *os.File. Configure need not be called.
+// New returns streams with the properties f. All terminals among them count as the same one. A spinner requires err
+// to be an *os.File. Calling Configure is optional.
 func New(in io.Reader, out, err io.Writer, f Facts) *IO {
 	shared := &screen{}
-	width, _ := strconv.Atoi(f.Env["COLUMNS"]) // of terminals that do not tell; 0 for none
+	width, _ := strconv.Atoi(f.Env["COLUMNS"]) // for terminals that do not report a width; 0 for none
 	t := &IO{In: in, Out: Plain(out), Err: Plain(err), facts: f}
 	if f.OutTerminal {
 		t.Out.terminal, t.Out.width, t.Out.screen = true, width, shared
@@ -90,7 +90,7 @@ func New(in io.Reader, out, err io.Writer, f Facts) *IO {
 	return t
 }
 
-// Hide keeps secrets out of messages from now on.
+// Hide masks secrets in all later messages.
 func (t *IO) Hide(secrets ...string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -108,7 +108,7 @@ func (t *IO) hidden() *redact.Redactor {
 	return t.redactor
 }
 
-// Configure applies o in place of earlier options, while nobody writes.
+// Configure replaces the options. Nothing may be written concurrently.
 func (t *IO) Configure(o Options) {
 	t.options = o
 	for _, w := range []*Writer{t.Out, t.Err} {
@@ -131,7 +131,7 @@ func (f Facts) color(asked string, w *Writer) bool {
 
 func (f Facts) dumb() bool { return f.fixed || f.Env["TERM"] == "dumb" }
 
-// UTF8 reports whether terminals show more than ASCII, by their locale; Windows has none.
+// UTF8 reports whether terminals show non-ASCII text, according to their locale; Windows has none.
 func (t *IO) UTF8() bool {
 	e := t.facts.Env
 	locale := strings.ToUpper(cmp.Or(e["LC_ALL"], e["LC_CTYPE"], e["LANG"]))
@@ -142,8 +142,8 @@ func (t *IO) UTF8() bool {
 // InTerminal reports whether In is a terminal.
 func (t *IO) InTerminal() bool { return t.facts.InTerminal }
 
-// Close stops every progress and page, and writes out what the streams hold back. It closes no stream and may be
-// called more than once. The error is the first of a write.
+// Close stops all progress and pages, and writes buffered output. It does not close the streams, and may be called
+// more than once. It returns the first write error.
 func (t *IO) Close() error {
 	t.stop()
 	return cmp.Or(t.Out.Release(), t.Err.Release())

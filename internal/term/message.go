@@ -15,38 +15,38 @@ import (
 
 const maxValue = 60
 
-// Failure is what a user is told when something went wrong. Texts may be foreign.
+// Failure describes an error to the user. Texts may be foreign.
 type Failure struct {
-	Code       string        // a word of the table of exit statuses
-	Reason     string        // a word that tells causes of one code apart; empty for none
-	Label      string        // what stands before Message in place of the program's name; empty for that
+	Code       string        // a word from the table of exit statuses
+	Reason     string        // a word that distinguishes causes of one code; empty for none
+	Label      string        // replaces the program's name before Message; empty for the name
 	Message    string        // may have several lines
-	Hint       string        // what to do about it; empty for none
-	Next       string        // the command that goes on, quoted; empty for none
-	HTTPStatus int           // 0 if none came
-	RetryAfter time.Duration // how long the service asked to wait; 0 if it did not
-	Errors     []Issue       // what is wrong in which place of an input
-	More       int           // how many of them are not in Errors
-	Place      *Issue        // where Message says it went wrong; JSON has it in errors; nil for none
+	Hint       string        // what to do; empty for none
+	Next       string        // the command that continues, quoted; empty for none
+	HTTPStatus int           // 0 without a response
+	RetryAfter time.Duration // requested by the service; 0 for none
+	Errors     []Issue       // problems, each at one place of an input
+	More       int           // how many problems are not in Errors
+	Place      *Issue        // place of the error in Message; JSON lists it in errors; nil for none
 }
 
-// Issue is one thing wrong in one place of an input.
+// Issue is one problem at one place of an input.
 type Issue struct {
 	File    string `json:"file,omitempty"`
-	Line    int    `json:"line,omitempty"`   // physical line, 1-based; 0 if the whole file is meant
-	Column  int    `json:"column,omitempty"` // 1-based; 0 if the whole line is meant
-	Sheet   string `json:"sheet,omitempty"`  // of a workbook; Line is the row's number then
+	Line    int    `json:"line,omitempty"`   // physical line, 1-based; 0 for the whole file
+	Column  int    `json:"column,omitempty"` // 1-based; 0 for the whole line
+	Sheet   string `json:"sheet,omitempty"`  // of a workbook; Line is then the row's number
 	Cell    string `json:"cell,omitempty"`   // of a table: its address in a spreadsheet, such as B17
-	Place   string `json:"-"`                // how people see it where that is not FILE:LINE:COLUMN
+	Place   string `json:"-"`                // place as people see it, unless it is FILE:LINE:COLUMN
 	Header  string `json:"header,omitempty"` // name of the column or field
 	Value   string `json:"value,omitempty"`
 	Message string `json:"message,omitempty"`
 	Hint    string `json:"hint,omitempty"`
-	Row     int    `json:"row,omitempty"` // of a table, that a spreadsheet shows it in
-	Field   string `json:"-"`             // that Message is about; people see Header and Value in its place
+	Row     int    `json:"row,omitempty"` // of a table, as a spreadsheet numbers it
+	Field   string `json:"-"`             // the subject of Message; people see Header and Value instead
 }
 
-// message is the JSON form of all but progress.
+// message is the JSON form of all messages except progress.
 type message struct {
 	Type              string  `json:"type"`
 	Code              string  `json:"code,omitempty"`
@@ -60,26 +60,26 @@ type message struct {
 	ErrorsOmitted     int     `json:"errorsOmitted,omitempty"`
 }
 
-// Note tells something that is good to know. Arguments may be foreign, the format not: see [Writer.Printf].
+// Note writes useful information. Arguments may be foreign, but not the format: see [Writer.Printf].
 func (t *IO) Note(format string, args ...any) {
 	if !t.options.Quiet {
 		t.Announce(format, args...)
 	}
 }
 
-// Announce is [IO.Note] for what the user asked for: it is never hidden.
+// Announce is [IO.Note] for output that the user requested: it is never hidden.
 func (t *IO) Announce(format string, args ...any) {
 	t.write(message{Type: "note", Message: uncolouredText(format, args)}, string(sprintf(format, args))+"\n")
 }
 
-// Detail is [IO.Note] for those who asked for more.
+// Detail is [IO.Note], but only in verbose mode.
 func (t *IO) Detail(format string, args ...any) {
 	if t.options.Verbose {
 		t.Note(format, args...)
 	}
 }
 
-// Hint says what may be done now. It is hidden as a note is.
+// Hint writes what to do next. It is hidden like a note.
 func (t *IO) Hint(format string, args ...any) {
 	if !t.options.Quiet {
 		text := uncolouredText(format, args)
@@ -87,7 +87,7 @@ func (t *IO) Hint(format string, args ...any) {
 	}
 }
 
-// Next names the command that goes on, quoted for the shell. It is hidden as a note is.
+// Next names the command that continues, quoted for the shell. It is hidden like a note.
 func (t *IO) Next(command string) {
 	if !t.options.Quiet {
 		m := message{Type: "note", Message: "next: " + command, NextCommand: command}
@@ -95,16 +95,16 @@ func (t *IO) Next(command string) {
 	}
 }
 
-// Warning is [IO.Note] for something that the user ought to look at. It is never hidden.
+// Warning is [IO.Note] for something that may need action. It is never hidden.
 func (t *IO) Warning(format string, args ...any) {
 	m := message{Type: "warning", Message: uncolouredText(format, args)}
 	t.write(m, t.labelled(Caution, "warning:", string(sprintf(format, args))))
 }
 
-// WarningWith is [IO.Warning] with all that a [Failure] may hold.
+// WarningWith is [IO.Warning] with the fields of a [Failure].
 func (t *IO) WarningWith(f Failure) { t.report("warning", Caution, "warning:", f) }
 
-// Fail tells how the command failed. It is never hidden, and stops every progress: nothing is said after it.
+// Fail reports how the command failed. It is never hidden, and stops all progress: no message follows it.
 func (t *IO) Fail(f Failure) {
 	t.stop()
 	t.report("error", Bad, "waybill:", f)
@@ -177,17 +177,17 @@ func (t *IO) issue(e Issue) string {
 	return strings.Join(parts, ": ") + "\n"
 }
 
-// labelled is a line, or several, under a label. Text is visible.
+// labelled returns one or more lines with a label. text must be visible.
 func (t *IO) labelled(s Style, label, text string) string {
 	return string(t.Err.Style(s, label)) + " " + indented(text) + "\n"
 }
 
-// indented sets further lines off, so that none looks like a message of its own.
+// indented indents all lines but the first, so that none looks like a separate message.
 func indented(text string) string {
 	return strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "\n  ")
 }
 
-// uncolouredText formats text for the JSON form, which shows no colour.
+// uncolouredText formats text for the JSON form, which has no colour.
 func uncolouredText(format string, args []any) string {
 	plain := slices.Clone(args)
 	for i, a := range plain {
@@ -210,10 +210,10 @@ func (t *IO) write(m message, human string) {
 	}
 }
 
-// human writes visible text. An error stays with Err: there is nobody to tell.
+// human writes visible text. Err keeps a write error: it can't be reported.
 func (t *IO) human(text string) { _, _ = t.Err.WriteStyled([]byte(t.hidden().String(text))) }
 
-// object writes one line of JSON. An error stays with Err, as in human.
+// object writes one line of JSON. Err keeps a write error, as in human.
 func (t *IO) object(v any) {
 	line, err := AppendJSON(nil, v)
 	if err != nil {
@@ -222,8 +222,8 @@ func (t *IO) object(v any) {
 	_, _ = t.Err.Write(append(t.hidden().Bytes(line), '\n'))
 }
 
-// AppendJSON appends v as JSON in one line, without a newline. Control and format characters are written as \uXXXX,
-// invalid UTF-8 as \ufffd, and `<>&` as they are. [json.RawMessage] keeps its digits, order and duplicate names.
+// AppendJSON appends v as JSON on one line, without a newline. It writes control and format characters as \uXXXX,
+// invalid UTF-8 as \ufffd, and `<>&` unescaped. [json.RawMessage] keeps its digits, order and duplicate names.
 func AppendJSON(dst []byte, v any) ([]byte, error) {
 	b, err := jsonscan.Marshal(v)
 	if err != nil {
@@ -233,7 +233,7 @@ func AppendJSON(dst []byte, v any) ([]byte, error) {
 }
 
 // EscapeJSON appends src, which must be valid JSON, with control and format characters inside strings as \uXXXX (two
-// beyond U+FFFF), and invalid UTF-8 as \ufffd, as it is decoded. It changes nothing else, and nothing when repeated.
+// beyond U+FFFF), and invalid UTF-8 as \ufffd, as it is decoded. It changes nothing else, and is idempotent.
 func EscapeJSON(dst, src []byte) []byte {
 	start := 0
 	for i := 0; i < len(src); {

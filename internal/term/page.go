@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// Sequences of a page. The alternate screen keeps what the terminal showed before, and gives it back.
+// Sequences of a page. The alternate screen saves the previous content of the terminal, and restores it.
 const (
 	enterPage = "\x1b[?1049h\x1b[2J"
 	leavePage = "\x1b[?1049l"
@@ -22,7 +22,7 @@ const (
 const (
 	pageEvery     = 250 * time.Millisecond
 	defaultHeight = 24
-	maxHeld       = 64 << 10 // bytes of messages that wait for the end of a page
+	maxHeld       = 64 << 10 // bytes of messages held until the page ends
 )
 
 // Page is the whole terminal of Out, drawn anew as things change. Other text waits: its last line is at the bottom.
@@ -85,7 +85,7 @@ func (p *Page) redraw() {
 	p.last, p.wide, p.high = frame, wide, high
 }
 
-// cut returns as much of a styled line as a terminal of that width shows in one.
+// cut returns as much of a styled line as fits in one line of a terminal.
 func cut(line string, width int) string {
 	var b strings.Builder
 	for line != "" {
@@ -127,7 +127,7 @@ func (s *screen) end(w *Writer) {
 	s.held = nil
 }
 
-// hold keeps text until the page ends; of much the last lines. The screen is locked.
+// hold keeps text until the page ends, but only the last lines of long text. The screen must be locked.
 func (s *screen) hold(p []byte) {
 	s.held = append(s.held, p...)
 	if over := len(s.held) - maxHeld; over > 0 {
@@ -142,20 +142,20 @@ func (s *screen) lastHeld() string {
 	return string(text[bytes.LastIndexByte(text, '\n')+1:])
 }
 
-// screen is what terminals share: one cursor. It keeps text and a spinner's line apart: the line goes before text
-// comes, and is drawn again at the start of a line. A stream that is no terminal has its own, for its lock.
+// screen is the state that terminals share: one cursor. It separates text from a spinner's line: the line is erased
+// before text, and redrawn at the start of a line. A stream that is not a terminal has its own screen, for the lock.
 type screen struct {
 	mu      sync.Mutex
-	spinner bool // a spinner's line is shown and the cursor stands after it
-	midline bool // text without a newline stands before the cursor
+	spinner bool // a spinner's line is shown, and the cursor is after it
+	midline bool // the cursor follows text without a newline
 	live    []*Progress
 	paged   bool   // a [Page] is shown
-	held    []byte // text that waits for its end
+	held    []byte // text held until the page ends
 }
 
 const eraseLine = "\r\x1b[K"
 
-// put writes text to w, in the place of a spinner's line. The screen is locked.
+// put writes text to w, replacing a spinner's line. The screen must be locked.
 func (s *screen) put(w io.Writer, p []byte) (int, error) {
 	if s.paged {
 		s.hold(p)
@@ -178,7 +178,7 @@ func (s *screen) show(p *Progress) {
 	s.live = append(s.live, p)
 }
 
-// remove takes p and its line off the screen of w. An earlier progress that still runs is shown again.
+// remove removes p and its line from the screen of w. An earlier progress that still runs is shown again.
 func (s *screen) remove(w *Writer, p *Progress) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -189,7 +189,7 @@ func (s *screen) remove(w *Writer, p *Progress) {
 	}
 }
 
-// draw shows a spinner's line if p is the one to show and the cursor is at a line's start.
+// draw shows a spinner's line if p is the newest progress and the cursor is at the start of a line.
 func (s *screen) draw(w *Writer, p *Progress, line string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -200,7 +200,7 @@ func (s *screen) draw(w *Writer, p *Progress, line string) {
 	w.raw("\r" + line + "\x1b[K")
 }
 
-// raw writes our own sequence or a spinner's line to a terminal. The screen is locked.
+// raw writes a sequence or a spinner's line to a terminal. The screen must be locked.
 func (w *Writer) raw(s string) {
 	if w.err == nil {
 		_, err := io.WriteString(w.w, s)
@@ -208,8 +208,8 @@ func (w *Writer) raw(s string) {
 	}
 }
 
-// spinnerOutput takes only text from the spinner: the screen knows best what to erase, and the spinner's own
-// reckoning takes bytes for columns and goes up over other lines.
+// spinnerOutput uses only the spinner's text: the screen does the erasing, because the spinner counts bytes as
+// columns and moves up over other lines.
 type spinnerOutput struct {
 	w *Writer
 	p *Progress

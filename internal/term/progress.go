@@ -11,33 +11,33 @@ import (
 	"github.com/briandowns/spinner"
 )
 
-// How often progress is shown.
+// Intervals between updates of progress.
 const (
 	frameEvery = 100 * time.Millisecond
 	lineEvery  = 5 * time.Second
 )
 
-// Progress shows how far something has come, on Err: as a spinner on a terminal whose cursor may be moved, else as a
-// line every few seconds if it has changed. It is safe for concurrent use.
+// Progress shows progress on Err: as a spinner on a terminal whose cursor can be moved, otherwise as a line every few
+// seconds if it has changed. It is safe for concurrent use.
 type Progress struct {
 	running
 	label string
 	last  atomic.Pointer[func() Report]
 }
 
-// Report is what a progress shows at one moment. Texts may be foreign.
+// Report is the state of a progress at one moment. Texts may be foreign.
 type Report struct {
 	Parts  []Part         // one line; at least one, which may be empty
 	Fields map[string]any // members of the JSON form, nil for none
 }
 
-// Part is a part of a line that is no wider than the terminal.
+// Part is a part of a line that fits the terminal's width.
 type Part struct {
 	Text string
-	Next bool // set off from the part before by ` · `; else by a comma
-	// Rank is 0 for what stays and may be cut; else the highest goes first.
+	Next bool // separated from the part before by ` · ` instead of a comma
+	// Rank is 0 for a part that stays and may be cut; of the others the highest is dropped first.
 	Rank int
-	// Ticking says that it changes with time alone, which is no reason for a new line.
+	// Ticking marks a part that changes with time alone, which does not cause a new line.
 	Ticking bool
 }
 
@@ -70,8 +70,8 @@ func line(parts []Part, width int) string {
 	}
 }
 
-// Progress begins to show progress under a label, such as "sending"; nothing with quiet, and with JSON that is not
-// verbose. Of several, a terminal shows the newest. The caller stops it.
+// Progress starts to show progress under a label, such as "sending". It shows nothing in quiet mode, or in JSON mode
+// unless verbose. A terminal shows only the newest progress. Callers must stop it.
 func (t *IO) Progress(label string) *Progress {
 	p := &Progress{running: running{io: t}, label: label}
 	p.Show(func() Report { return Report{Parts: []Part{{}}} })
@@ -126,7 +126,7 @@ func (p *Progress) spin() func() {
 	}
 }
 
-// lines starts to write what has changed now and then, and returns what ends it.
+// lines starts to write changes periodically, and returns a function to stop it.
 func (p *Progress) lines(write func(Report)) func() {
 	first, last := true, ""
 	return every(lineEvery, func() {

@@ -10,27 +10,27 @@ import (
 	"strings"
 )
 
-// ErrNoAnswer says that the input ended where an answer was expected.
+// ErrNoAnswer reports that the input ended where an answer was expected.
 var ErrNoAnswer = errors.New("no answer: the input ended")
 
 const maxAnswer = 64 << 10
 
-// Interactive reports whether questions can be asked: by text, with input and messages on a terminal.
+// Interactive reports whether questions can be asked: in text mode, with input and messages on a terminal.
 func (t *IO) Interactive() bool {
 	return t.facts.InTerminal && t.facts.ErrTerminal && !t.options.JSON
 }
 
-// Ask shows a question on Err and returns the line typed, without space around it. The format is our own text,
-// arguments may be foreign: see [Writer.Printf]. The error is [ErrNoAnswer], the stream's, or the cause of ctx's end.
+// Ask shows a question on Err and returns the typed line, without surrounding space. The format must not be foreign,
+// arguments may be: see [Writer.Printf]. The error is [ErrNoAnswer], that of the stream, or the cause of ctx.
 func (t *IO) Ask(ctx context.Context, format string, args ...any) (string, error) {
 	answer, err := t.ask(ctx, format, args)
 	if err != nil {
-		t.human("\n") // the cursor stands behind the question
+		t.human("\n") // the cursor is after the question
 	}
 	return strings.TrimSpace(answer), err
 }
 
-// AskSecret is [IO.Ask] without echo. The answer is as typed. The terminal is as it was before it returns.
+// AskSecret is [IO.Ask] without echo. It returns the answer as typed, and restores the terminal before it returns.
 func (t *IO) AskSecret(ctx context.Context, format string, args ...any) (answer string, err error) {
 	if file, ok := t.In.(*os.File); ok {
 		restore, err := hideInput(file)
@@ -40,11 +40,11 @@ func (t *IO) AskSecret(ctx context.Context, format string, args ...any) (answer 
 		defer func() { err = errors.Join(err, restore()) }()
 	}
 	answer, err = t.ask(ctx, format, args)
-	t.human("\n") // the one typed was not shown
+	t.human("\n") // the typed newline was not shown
 	return answer, err
 }
 
-// Confirm asks whether to do something. Enter alone is no.
+// Confirm asks a yes-or-no question. Enter alone means no.
 func (t *IO) Confirm(ctx context.Context, format string, args ...any) (bool, error) {
 	for {
 		answer, err := t.Ask(ctx, format+" [y/N]", args...)
@@ -65,7 +65,7 @@ func (t *IO) ask(ctx context.Context, format string, args []any) (string, error)
 	return Await(ctx, func() (string, error) { return readLine(t.In) })
 }
 
-// readLine reads a line and nothing after it, without its end.
+// readLine reads one line and nothing after it, and returns it without its line end.
 func readLine(r io.Reader) (string, error) {
 	var line []byte
 	for one := make([]byte, 1); len(line) < maxAnswer; {
@@ -85,8 +85,8 @@ func readLine(r io.Reader) (string, error) {
 	return "", errors.New("the answer is too long")
 }
 
-// Await returns what do returns, or the cause of ctx's end if that comes first. It is for what waits outside the
-// program, such as a read from a terminal, or opening a FIFO. do then goes on alone: nothing may use what it uses.
+// Await returns the result of do, or the cause of ctx if ctx ends first. It is for operations that wait for something
+// external, such as a read from a terminal, or opening a FIFO. do then continues; nothing it uses may be used.
 func Await[T any](ctx context.Context, do func() (T, error)) (T, error) {
 	type result struct {
 		value T
@@ -106,8 +106,8 @@ func Await[T any](ctx context.Context, do func() (T, error)) (T, error) {
 	}
 }
 
-// Edit runs the user's editor on a file until it ends. A signal is the editor's own matter. The command line of the
-// editor is for the shell; on Windows, words between spaces.
+// Edit runs the user's editor on a file and waits for it. The editor handles signals itself. The shell interprets the
+// editor's command line; on Windows it is split at spaces.
 func (t *IO) Edit(ctx context.Context, editor, path string) error {
 	ctx = context.WithoutCancel(ctx)
 	cmd := exec.CommandContext(ctx, "sh", "-c", editor+` "$@"`, editor, path) //nolint:gosec // the user named it

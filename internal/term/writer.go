@@ -11,37 +11,37 @@ import (
 	"golang.org/x/term"
 )
 
-// ErrClosed is the error of a write whose reader has gone away, as `head` does
-// when it has seen enough. It is no failure: the program ends quietly.
+// ErrClosed is the error of a write whose reader has closed, as `head` does when it has read enough. It is not a
+// failure: the program ends quietly.
 //
-// It comes about only in a program that ignores SIGPIPE (signal.Ignore):
-// otherwise the runtime ends the program at such a write to stdout or stderr.
+// It occurs only in a program that ignores SIGPIPE (signal.Ignore): otherwise the runtime ends the program at such a
+// write to stdout or stderr.
 var ErrClosed = errors.New("output cut: its reader ended")
 
 const defaultWidth = 80
 
 // Writer is one output stream, safe for concurrent use.
 //
-// On a terminal only printable text, newline and tab get through; all other bytes become visible escapes, and so does a
-// character that is cut between two writes. Elsewhere bytes pass unchanged. After a write has failed, every later one
-// fails with the same error.
+// On a terminal only printable text, newline and tab pass through; all other bytes become visible escapes, including
+// a character split between two writes. Elsewhere bytes pass unchanged. After a write has failed, all later writes
+// fail with the same error.
 type Writer struct {
 	w        io.Writer
-	file     *os.File // w, if it is one
-	screen   *screen  // its lock guards all below
+	file     *os.File // w, if it is a file
+	screen   *screen  // its lock guards the fields below
 	err      error
 	terminal bool
 	movable  bool // the cursor may be moved
 	color    bool
-	width    int    // columns if the terminal does not tell, 0 if not known either
+	width    int    // columns if the terminal does not report them, 0 if unknown
 	holding  bool   // see Hold
-	held     []byte // what waits for Release
+	held     []byte // output waiting for Release
 }
 
-// maxWaiting is how many bytes wait for [Writer.Release] at most.
+// maxWaiting is the maximum number of bytes that wait for [Writer.Release].
 const maxWaiting = 64 << 10
 
-// Plain returns a Writer for what is no terminal and has no colour, such as a file.
+// Plain returns a Writer without colour for an output that is not a terminal, such as a file.
 func Plain(w io.Writer) *Writer {
 	file, _ := w.(*os.File)
 	return &Writer{w: w, file: file, screen: &screen{}}
@@ -50,7 +50,7 @@ func Plain(w io.Writer) *Writer {
 // IsTerminal reports whether the stream is a terminal.
 func (w *Writer) IsTerminal() bool { return w.terminal }
 
-// Width returns the columns of the terminal now, 0 if the stream is none.
+// Width returns the current columns of the terminal, 0 if the stream is not a terminal.
 func (w *Writer) Width() int {
 	if !w.terminal {
 		return 0
@@ -59,7 +59,7 @@ func (w *Writer) Width() int {
 	return cmp.Or(wide, max(w.width, 0), defaultWidth)
 }
 
-// size returns the columns and lines of the terminal now, 0 if it does not tell.
+// size returns the current columns and lines of the terminal, 0 if it does not report them.
 func (w *Writer) size() (wide, high int) {
 	if w.file == nil {
 		return 0, 0
@@ -68,7 +68,7 @@ func (w *Writer) size() (wide, high int) {
 	return max(wide, 0), max(high, 0)
 }
 
-// Write writes p, foreign as it may be. No sequence in it reaches a terminal.
+// Write writes p, which may be foreign. No escape sequence in it reaches a terminal.
 func (w *Writer) Write(p []byte) (int, error) { return w.filtered(p, plain) }
 
 // WriteStyled writes whole lines made of [Styled] parts and visible text.
@@ -88,22 +88,22 @@ func (w *Writer) filtered(p []byte, filter func([]byte) []byte) (int, error) {
 	return len(p), nil
 }
 
-// Printf writes human text. Every argument is made visible as one line, but for a [Styled], which is taken as it is.
-// The format is our own text and may hold newlines.
+// Printf writes human text. All arguments are made visible as one line, except [Styled] ones, which are unchanged.
+// The format must not be foreign, and may contain newlines.
 func (w *Writer) Printf(format string, args ...any) error {
 	_, err := w.WriteStyled(sprintf(format, args))
 	return err
 }
 
-// Hold lets what is written from now on wait until [Writer.Release], 64 KiB of it at
-// most, so that many short lines are one write. A terminal gets each at once.
+// Hold buffers later output until [Writer.Release], up to 64 KiB, so that many short lines become one write. Output
+// to a terminal is not buffered.
 func (w *Writer) Hold() {
 	w.screen.mu.Lock()
 	defer w.screen.mu.Unlock()
 	w.holding = !w.terminal
 }
 
-// Release ends [Writer.Hold] and writes what waits.
+// Release ends [Writer.Hold] and writes the buffered output.
 func (w *Writer) Release() error {
 	w.screen.mu.Lock()
 	defer w.screen.mu.Unlock()
@@ -111,7 +111,7 @@ func (w *Writer) Release() error {
 	return w.writeHeld()
 }
 
-// writeHeld writes what waits. The screen is locked.
+// writeHeld writes the buffered output. The screen must be locked.
 func (w *Writer) writeHeld() error {
 	if len(w.held) > 0 && w.err == nil {
 		_, w.err = w.write(w.held)
@@ -139,7 +139,7 @@ func (w *Writer) put(p []byte) (int, error) {
 	return n, err
 }
 
-// write writes p now, or returns why it can't be written.
+// write writes p immediately, or returns why it can't be written.
 func (w *Writer) write(p []byte) (n int, err error) {
 	if w.terminal {
 		n, err = w.screen.put(w.w, p)
@@ -180,11 +180,11 @@ func (a argument) Format(s fmt.State, verb rune) {
 	if _, ok := a.v.(Styled); !ok {
 		text = Visible(text)
 	}
-	_, _ = io.WriteString(s, text) // a fmt.State takes everything
+	_, _ = io.WriteString(s, text) // a fmt.State accepts every write
 }
 
-// plain is the last thing that bytes meet on their way to a terminal. It lets printable UTF-8, newline and tab through
-// and makes all else visible.
+// plain is the last filter before bytes reach a terminal. It passes printable UTF-8, newline and tab, and escapes
+// everything else.
 func plain(p []byte) []byte {
 	if cleanPrefix(p, severalLines) == len(p) {
 		return p
@@ -192,7 +192,7 @@ func plain(p []byte) []byte {
 	return appendVisible(nil, p, severalLines)
 }
 
-// styled is plain with our own colour sequences, left out unless color is on.
+// styled is plain, but passes the program's colour sequences if color is on and drops them otherwise.
 func styled(p []byte, color bool) []byte {
 	var dst []byte
 	for {
