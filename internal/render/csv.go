@@ -10,15 +10,15 @@ import (
 	"github.com/waybill-cli/waybill/internal/term"
 )
 
-// newCSV begins CSV (RFC 4180, lines ended by a newline alone) with a header. Cells are as they are.
+// newCSV begins CSV (RFC 4180, but lines end with LF) with a header. Cells are unchanged.
 //
-// With a separator for Excel, which opens it by double click, it has a byte order mark and lines ended by CRLF, and
-// what it shows is what was written: a cell of an identifier column that a spreadsheet would change is `="…"`, quotes
-// in it doubled, and any other cell that a spreadsheet would run has a `'` in front. Where semicolons separate cells,
-// numbers have a decimal comma.
+// With a separator for Excel, which then opens it by double click, it has a byte order mark and CRLF line ends, and
+// displays as written: a cell in an identifier column that a spreadsheet would change becomes `="…"`, with inner
+// quotes doubled, and any other cell that a spreadsheet would execute gets a leading `'`. If semicolons separate
+// cells, numbers have a decimal comma.
 func newCSV(out *term.Writer, excel byte, columns []Column) *Rows {
 	form := csvForm{excel: excel != 0, separator: cmp.Or(excel, ','), newline: "\n"}
-	if excel != 0 && !out.IsTerminal() { // it would show them as escapes
+	if excel != 0 && !out.IsTerminal() { // a terminal would show them as escapes
 		form.mark, form.newline = "\ufeff", "\r\n"
 	}
 	return &Rows{sink: sink{out: out}, columns: columns, form: form}
@@ -59,7 +59,7 @@ func (f csvForm) row(r *Rows, cells []Cell) error {
 func (csvForm) end(*Rows) error { return nil }
 
 func (f csvForm) cell(r *Rows, i int, text string) {
-	alone := text == "" && len(r.columns) == 1 // else a reader takes the line for none
+	alone := text == "" && len(r.columns) == 1 // a reader would otherwise skip the line as blank
 	if alone || strings.ContainsAny(text, "\",;\t\r\n") || strings.HasPrefix(text, " ") || strings.HasSuffix(text, " ") {
 		text = `"` + strings.ReplaceAll(text, `"`, `""`) + `"`
 	}
@@ -71,8 +71,8 @@ func (f csvForm) cell(r *Rows, i int, text string) {
 	}
 }
 
-// safeDigits is how many digits a whole number may have so that a spreadsheet shows and saves all of them: above
-// that it becomes 1.23E+11, beyond 15 digits the rest is lost for good.
+// safeDigits is the maximum number of digits of a whole number that all spreadsheets show and save unchanged: longer
+// ones become 1.23E+11, and digits beyond 15 are lost.
 const safeDigits = 11
 
 func isFormula(s string) bool {
@@ -86,7 +86,7 @@ func isFormula(s string) bool {
 	return first != "" && strings.ContainsRune("=+-@", rune(first[0]))
 }
 
-// plainNumber reports whether s is a decimal number with at most a sign.
+// plainNumber reports whether s is a decimal number with an optional sign.
 func plainNumber(s string) bool {
 	if s[0] == '-' || s[0] == '+' {
 		s = s[1:]
@@ -99,9 +99,9 @@ func digits(s string) bool {
 	return s != "" && strings.Trim(s, "0123456789") == ""
 }
 
-// isReinterpreted reports whether some spreadsheet may take the identifier s for something else than text and then
-// change it: for a formula, a number (leading zeros, more than [safeDigits], 12E5), a date or time (1-2, MAR5,
-// 12:30), money, a truth value or an error value. If in doubt it does.
+// isReinterpreted reports whether a spreadsheet might take the identifier s for something other than text and change
+// it: a formula, a number (leading zeros, more than [safeDigits], 12E5), a date or time (1-2, MAR5, 12:30), money, a
+// truth value or an error value. If in doubt it returns true.
 func isReinterpreted(s string) bool {
 	if s == "" || digits(s) && len(s) <= safeDigits && (s[0] != '0' || s == "0") {
 		return false
@@ -136,12 +136,12 @@ func isReinterpreted(s string) bool {
 	})
 }
 
-// isEmoji reports whether r is a picture, which no number or date has. Signs such as ° are none.
+// isEmoji reports whether r is a picture, which no number or date contains. Signs such as ° are not pictures.
 func isEmoji(r rune) bool {
 	return unicode.Is(unicode.So, r) && (r >= 0x2600 && r < 0x2800 || r >= 0x1f000)
 }
 
-// halfWidth returns s with wide ASCII characters, which East Asian spreadsheets read alike, as ASCII.
+// halfWidth replaces wide ASCII characters, which East Asian spreadsheets treat alike, with ASCII.
 func halfWidth(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r >= '！' && r <= '～' {
@@ -158,10 +158,10 @@ func month(w string) bool {
 	return slices.ContainsFunc(monthNames, func(name string) bool { return strings.HasPrefix(name, w) })
 }
 
-// Words that a spreadsheet takes for something else than text.
+// Words that a spreadsheet does not treat as text.
 var (
-	// monthNames are those of the languages around: English, German, French,
-	// Spanish, Italian, Portuguese, Dutch, Danish, Swedish, Polish.
+	// monthNames are those of common languages: English, German, French, Spanish, Italian, Portuguese, Dutch, Danish,
+	// Swedish, Polish.
 	monthNames = strings.Fields(`
 		january february march april may june july august september october november december
 		januar jänner februar märz mrz mai juni juli oktober dezember
@@ -174,10 +174,10 @@ var (
 		styczeń luty marzec kwiecień czerwiec lipiec sierpień wrzesień październik listopad grudzień
 		stycznia lutego marca kwietnia maja czerwca lipca sierpnia września października listopada grudnia`)
 
-	// unitWords make a date or money of the digits beside them.
+	// unitWords turn adjacent digits into a date or money.
 	unitWords = strings.Fields("年 月 日 時 时 分 秒 년 월 일 시 분 초 eur usd gbp chf kr kč zł ft lei")
 
-	// numberWords make a number, a date or a time of digits before them.
+	// numberWords turn preceding digits into a number, a date or a time.
 	numberWords = strings.Fields("e d t z a p am pm")
 
 	truthValues = strings.Fields("true false wahr falsch vrai faux verdadero falso vero verdadeiro waar onwaar " +

@@ -15,9 +15,9 @@ import (
 
 const indent = "  "
 
-// JSON prints one value: indented, or in one line if the format is jsonl; with jq each result on a line of its own,
-// strings without quotes. A [json.RawMessage] inside keeps its numbers' digits, its order and its duplicate names;
-// jq keeps the digits alone.
+// JSON prints one value: indented, or on one line in format jsonl. With jq it prints each result on its own line,
+// strings without quotes. A [json.RawMessage] in v keeps its digits, order and duplicate names; with jq only the
+// digits.
 func (p *Printer) JSON(ctx context.Context, v any) error {
 	encoded, err := encode(v)
 	if err != nil {
@@ -51,10 +51,10 @@ func encode(v any) ([]byte, error) {
 	return encoded, nil
 }
 
-// Indented appends JSON with a line for each value; what is no JSON as it is.
+// Indented appends JSON with one line per value; text that is not valid JSON is appended unchanged.
 func Indented(dst, encoded []byte) []byte { return indented(dst, encoded, "") }
 
-// indented appends encoded with further lines set off by prefix. Thousands of levels stay on one line.
+// indented appends encoded with further lines indented by prefix. JSON with thousands of levels stays on one line.
 func indented(dst, encoded []byte, prefix string) []byte {
 	var b bytes.Buffer
 	if indentGrowth(encoded) > maxIndentGrowth*len(encoded)+1<<16 || json.Indent(&b, encoded, prefix, indent) != nil {
@@ -63,10 +63,10 @@ func indented(dst, encoded []byte, prefix string) []byte {
 	return append(dst, b.Bytes()...)
 }
 
-// maxIndentGrowth is how many times longer JSON may become by being indented; what people read stays below 4.
+// maxIndentGrowth limits how many times longer indenting may make JSON; JSON for people stays below 4.
 const maxIndentGrowth = 16
 
-// indentGrowth returns about how many bytes of white space indenting adds.
+// indentGrowth returns approximately how many bytes of white space indenting adds.
 func indentGrowth(encoded []byte) int {
 	size, depth, text := 0, 0, false
 	for i := 0; i < len(encoded); i++ {
@@ -89,23 +89,23 @@ func indentGrowth(encoded []byte) int {
 	return size
 }
 
-// List is many values of one result, printed as they come: an array, or lines. It is not safe for concurrent use.
+// List prints the values of one result as they come: as an array, or lines. It is not safe for concurrent use.
 type List struct {
 	ctx   context.Context //nolint:containedctx // a list is written within one call of its maker
 	p     *Printer
 	sink  sink
 	count int
-	held  []any // all values, if an expression wants the whole array
+	held  []any // all values, if an expression needs the whole array
 	err   error
 }
 
 // List begins a list. With jq, jsonl runs the expression on each element and json on the whole array, which is then
-// held in memory until Close; otherwise memory does not grow. The context ends an expression that runs too long.
+// held in memory until Close; otherwise memory use is constant. ctx ends an expression that runs too long.
 func (p *Printer) List(ctx context.Context) *List {
 	return &List{ctx: ctx, p: p, sink: sink{out: p.out, live: p.live}, held: []any{}}
 }
 
-// Add prints the next element, or keeps it until there is more to print. After an error it returns the same one.
+// Add prints the next element, or buffers it. After an error it always returns that error.
 func (l *List) Add(v any) error {
 	if l.err == nil {
 		l.err = l.add(v)
@@ -141,8 +141,8 @@ func (l *List) add(v any) error {
 	return l.sink.ended()
 }
 
-// Close prints what is left and makes the JSON whole. It must be called when a list has been begun, after a failure
-// too. A list without elements is `[]`, in jsonl nothing. The error is that of Add if there was one.
+// Close prints the rest and completes the JSON. It must be called once for each list, even after an error. A list
+// without elements is `[]`, in jsonl nothing. It returns the error of Add if there was one.
 func (l *List) Close() error {
 	err := l.close()
 	return cmp.Or(l.err, err)
@@ -169,7 +169,7 @@ func (l *List) close() error {
 
 var errFormat = errors.New("csv and xlsx can't be filtered: use -o json or -o jsonl")
 
-// JQError is a jq expression that does not compile or, if Running, failed on a value.
+// JQError reports a jq expression that does not compile or, if Running, failed on a value.
 type JQError struct {
 	Expr    string
 	Running bool
@@ -180,11 +180,11 @@ func (e *JQError) Error() string { return fmt.Sprintf("--jq %q: %v", e.Expr, e.E
 
 func (e *JQError) Unwrap() error { return e.Err }
 
-// query is a compiled expression. It sees the value alone: no environment, no further input, no files.
+// query is a compiled expression. It has access only to the value: no environment, further input or files.
 type query struct {
 	expr string
 	code *gojq.Code
-	last any // result; nil before the first
+	last any // last result; nil before the first
 }
 
 func compile(expr string) (*query, error) {
@@ -237,7 +237,7 @@ func (q *query) failed(ctx context.Context, err error) error {
 	return &JQError{Expr: q.expr, Running: true, Err: err}
 }
 
-// decode decodes JSON into maps, slices and scalars, numbers with all their digits.
+// decode decodes JSON into maps, slices and scalars, and keeps all digits of numbers.
 func decode(encoded []byte) (any, error) {
 	d := json.NewDecoder(bytes.NewReader(encoded))
 	d.UseNumber()

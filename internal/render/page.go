@@ -17,20 +17,20 @@ import (
 
 const (
 	pageRows = 1000 // rows that are laid out together
-	wideFlex = 40   // columns that a flexible column keeps while less important ones are there
-	wantFlex = 20   // columns that it keeps while it can be left out itself
-	usualID  = 36   // columns of the widest identifier for which its column has room, such as a UUID
-	maxID    = 64   // columns of the longest identifier that is shown whole
+	wideFlex = 40   // columns that a flexible column keeps while less important ones are shown
+	wantFlex = 20   // columns that it keeps if it may be left out itself
+	usualID  = 36   // columns of the widest identifier that always fits its column, such as a UUID
+	maxID    = 64   // columns of the longest identifier that is shown completely
 )
 
-// gap is how many columns of space are between columns.
+// gap is the number of spaces between columns.
 const gap = 2
 
-// page is a table on a terminal. Rows are held until there are more than go on a page. tablewriter measures and aligns
-// finished cells; which columns give way to which, and rows that are written as they come, are beyond it.
+// page is a table on a terminal. Rows are held until there are more than fit on a page. tablewriter measures and
+// aligns finished cells; it can't drop columns by importance or write rows as they come.
 type page struct {
-	columns []Column // that are shown
-	places  []int    // where their cells stand in a row
+	columns []Column // the shown columns
+	places  []int    // index of their cells in a row
 	rows    [][]Cell // of visible text
 	widths  []int    // of the columns, once rows are written as they come
 }
@@ -50,7 +50,7 @@ func (p *page) row(r *Rows, cells []Cell) error {
 	for i, place := range p.places {
 		text := strings.TrimRight(term.Visible(cells[place].Text), " ")
 		c := p.columns[i]
-		if c.ID && len(text) > maxID { // bytes are at least as many as columns
+		if c.ID && len(text) > maxID { // there are at least as many bytes as columns
 			text = term.Truncate(text, maxID)
 		}
 		switch {
@@ -91,9 +91,9 @@ func (p *page) writeHeld(r *Rows) error {
 	return nil
 }
 
-// line writes one row in columns of fixed widths. A wider cell moves what follows, unless space makes up for it.
+// line writes one row in columns of fixed widths. A wider cell shifts the next ones, unless spaces make up for it.
 func (p *page) line(r *Rows, row []Cell) error {
-	start, at := 0, 0 // of the column, and where the line ends so far
+	start, at := 0, 0 // column start, and current end of the line
 	for i, c := range row {
 		if c.Text != "" {
 			width := term.DisplayWidth(c.Text)
@@ -135,7 +135,7 @@ func (p *page) end(r *Rows) error {
 	if err := t.Render(); err != nil {
 		return fmt.Errorf("lay out table: %w", err)
 	}
-	text := strings.ReplaceAll(b.String(), " \x1b[0m", " ") // it ends colours again behind the padding
+	text := strings.ReplaceAll(b.String(), " \x1b[0m", " ") // tablewriter repeats the reset after the padding
 	for line := range strings.Lines(text) {
 		r.add(term.Styled(strings.TrimRight(line, " \n") + "\n"))
 	}
@@ -145,14 +145,14 @@ func (p *page) end(r *Rows) error {
 func styled(r *Rows, row []Cell) []string {
 	cells := make([]string, len(row))
 	for i, c := range row {
-		if cells[i] = c.Text; term.DisplayWidth(c.Text) > 0 { // else nothing is there to be seen
+		if cells[i] = c.Text; term.DisplayWidth(c.Text) > 0 { // otherwise nothing is visible
 			cells[i] = string(r.sink.out.Style(c.Style, c.Text))
 		}
 	}
 	return cells
 }
 
-// fit cuts columns, or leaves them out, to fit a terminal of so many columns, see [Rows]. It returns their widths.
+// fit cuts or drops columns to fit a terminal with room columns: see [Rows]. It returns their widths.
 func (p *page) fit(room int) []int {
 	for i, column := range slices.Backward(p.columns) {
 		if column.Sparse && p.isEmpty(i) {
@@ -179,8 +179,8 @@ func (p *page) fit(room int) []int {
 	return widths
 }
 
-// needsLines reports whether a cell is wider than its column, as long identifiers are, or several characters in it are
-// one for its reader, which tablewriter counts apart.
+// needsLines reports whether a cell is wider than its column, as long identifiers are, or contains character
+// sequences that display as one character, but that tablewriter counts separately.
 func (p *page) needsLines(widths []int) bool {
 	return slices.ContainsFunc(p.rows, func(row []Cell) bool {
 		for i, c := range row {
@@ -193,10 +193,10 @@ func (p *page) needsLines(widths []int) bool {
 	})
 }
 
-// isCut reports whether an identifier is too long to be shown whole.
+// isCut reports whether an identifier was cut.
 func isCut(text string) bool { return strings.HasSuffix(text, "…") }
 
-// cut takes what is over from the widths in steps, from the least important columns first.
+// cut reduces widths to fit room, in steps, the least important columns first.
 func (p *page) cut(widths, usual []int, room int) {
 	over := -gap - room
 	order := make([]int, len(widths))
@@ -219,7 +219,7 @@ func (p *page) cut(widths, usual []int, room int) {
 	}
 }
 
-// need returns how wide the page is with its least important columns cut, and the others as wide as usual.
+// need returns the width of the page with its least important columns cut, and the others at their usual width.
 func (p *page) need(usual []int) int {
 	_, highest := p.lastRank()
 	total := -gap
@@ -233,7 +233,7 @@ func (p *page) need(usual []int) int {
 	return total
 }
 
-// least returns to how much a column may be cut if flexible ones and identifiers keep so much.
+// least returns the width to which a column may be cut if flexible columns keep flex and identifiers id.
 func (c Column) least(width, flex, id int) int {
 	switch {
 	case c.Flex:
@@ -244,7 +244,7 @@ func (c Column) least(width, flex, id int) int {
 	return width
 }
 
-// lastRank returns the next column to be left out, empty ones first, and its rank; -1 if all must stay.
+// lastRank returns the next column to drop, empty ones first, and its rank; -1 if all must stay.
 func (p *page) lastRank() (last, highest int) {
 	last, highest = -1, 1
 	for i, c := range p.columns {
@@ -270,8 +270,8 @@ func (p *page) isEmpty(i int) bool {
 	return !slices.ContainsFunc(p.rows, func(row []Cell) bool { return row[i].Text != "" })
 }
 
-// measure returns how wide each column must be for its header and its rows, and how
-// wide without identifiers wider than [usualID]; with [usualID] if most of them are.
+// measure returns the width of each column for its header and rows, and the width without identifiers wider than
+// [usualID]; it is [usualID] if most are wider.
 func (p *page) measure() (widths, usual []int) {
 	widths, usual = make([]int, len(p.columns)), make([]int, len(p.columns))
 	wide := make([]int, len(p.columns))
@@ -302,7 +302,7 @@ func header(columns []Column) []Cell {
 	return row
 }
 
-// layout returns the options of a table without borders that leaves cells as they are.
+// layout returns the options of a table without borders that does not change cells.
 func layout(columns []Column) []tablewriter.Option {
 	aligned := make(tw.Alignment, len(columns))
 	for i, c := range columns {

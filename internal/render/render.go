@@ -1,8 +1,8 @@
-// Package render turns plain values into what a user asked for: tables and fields for people, JSON, JSON Lines and
-// CSV for programs, filtered by jq if wanted, and XLSX workbooks. It decides nothing about the values.
+// Package render prints values in the requested format: tables and fields for people, JSON, JSON Lines and CSV for
+// programs, optionally filtered by jq, and XLSX workbooks. It makes no decisions about the values.
 //
-// Text given to it may be foreign. In human output it is made visible, in JSON escaped, in CSV for Excel kept from
-// being run. Every error of a write is returned; [term.ErrClosed] means that the reader went away.
+// Text may be foreign. It is made visible in human output, escaped in JSON, and kept from being executed in CSV for
+// Excel. All write errors are returned; [term.ErrClosed] means that the reader has closed.
 package render
 
 import (
@@ -13,38 +13,38 @@ import (
 	"github.com/waybill-cli/waybill/internal/xlsx"
 )
 
-// Format is a form of output.
+// Format is an output format.
 type Format string
 
-// The forms of output.
+// The output formats.
 const (
 	Table Format = "table" // for people
 	JSON  Format = "json"  // one value
-	JSONL Format = "jsonl" // a value a line
+	JSONL Format = "jsonl" // one value per line
 	CSV   Format = "csv"
-	XLSX  Format = "xlsx" // a workbook, a sheet for each table
+	XLSX  Format = "xlsx" // a workbook, one sheet per table
 )
 
 // Options say how results are printed. The zero value prints tables.
 type Options struct {
 	Format string // a [Format]; empty for table
-	JQ     string // filter of JSON output, empty for none; with table it makes the format json
-	Excel  byte   // CSV is what Excel opens by double click, cells separated by this; 0 if not
+	JQ     string // filter for JSON output, empty for none; with table it implies json
+	Excel  byte   // cell separator of CSV that Excel opens by double click; 0 for plain CSV
 	Title  string // name of the sheets of a workbook
-	Live   bool   // each element is written when it is added: somebody is waiting for it
+	Live   bool   // write each element immediately: somebody is waiting for it
 }
 
-// Printer prints results in one format. Its methods are used one after another.
+// Printer prints results in one format. It is not safe for concurrent use.
 type Printer struct {
 	out    *term.Writer
 	format Format
 	query  *query // nil for none
 	excel  byte
 	live   bool
-	book   *workbook // nil but for a workbook
+	book   *workbook // only for a workbook; else nil
 }
 
-// New returns a Printer. The error is a [*JQError] for an expression that does not compile or fit the format.
+// New returns a Printer. The error is a [*JQError] if the expression does not compile or does not fit the format.
 func New(out *term.Writer, o Options) (*Printer, error) {
 	p := &Printer{out: out, format: Format(o.Format), excel: o.Excel, live: o.Live}
 	switch p.format {
@@ -79,13 +79,13 @@ func (p *Printer) Format() Format { return p.format }
 // Machine reports whether the format is json or jsonl.
 func (p *Printer) Machine() bool { return p.format == JSON || p.format == JSONL }
 
-// IsFalse reports whether the last result of jq is false or null, or there was none.
+// IsFalse reports whether the last result of jq is false or null, or jq had no result.
 func (p *Printer) IsFalse() bool { return p.query.last == nil || p.query.last == false }
 
-// Excel reports whether CSV is made for Excel, or a workbook is.
+// Excel reports whether the output is CSV for Excel, or a workbook.
 func (p *Printer) Excel() bool { return p.excel != 0 || p.format == XLSX }
 
-// Text adds text to a workbook that is in no table, each line in a row.
+// Text adds text outside any table to a workbook, one row per line.
 func (p *Printer) Text(text string) error {
 	for line := range strings.Lines(strings.TrimRight(text, "\n")) {
 		if err := p.book.line(strings.TrimRight(line, "\n")); err != nil {
@@ -95,7 +95,7 @@ func (p *Printer) Text(text string) error {
 	return nil
 }
 
-// Close ends a workbook with a sheet; else it does nothing. cut is how many texts were longer than a cell.
+// Close completes a workbook that has a sheet; else it does nothing. cut is the number of texts longer than a cell.
 func (p *Printer) Close() (cut int64, err error) {
 	if p.book == nil || p.book.sheets == 0 {
 		return 0, nil
@@ -104,10 +104,10 @@ func (p *Printer) Close() (cut int64, err error) {
 	return p.book.w.Cut(), err
 }
 
-// Out returns where results go.
+// Out returns the output of the results.
 func (p *Printer) Out() *term.Writer { return p.out }
 
-// Table begins a table of many rows, or CSV or a sheet if that is the format.
+// Table begins a table of many rows, or CSV or a sheet, depending on the format.
 func (p *Printer) Table(columns ...Column) *Rows {
 	var r *Rows
 	if p.book != nil {
@@ -121,17 +121,17 @@ func (p *Printer) Table(columns ...Column) *Rows {
 	return r
 }
 
-// maxBuffered is how many bytes wait at most before they are written.
+// maxBuffered is the maximum number of bytes buffered before a write.
 const maxBuffered = 64 << 10
 
 type sink struct {
 	out    *term.Writer
-	styled bool // what is written holds styles
-	live   bool // nothing waits
+	styled bool // the output contains styles
+	live   bool // nothing is buffered
 	buf    []byte
 }
 
-// ended is called when an element is whole in the buffer.
+// ended must be called when a complete element is in the buffer.
 func (s *sink) ended() error {
 	if s.live || len(s.buf) >= maxBuffered {
 		return s.flush()

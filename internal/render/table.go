@@ -11,8 +11,8 @@ import (
 
 // Column is one column of a table.
 type Column struct {
-	Name   string // as it stands in the header
-	CSV    string // its header in CSV and name in JSON; empty for Name in camel case, "-" for spreadsheets alone
+	Name   string // header
+	CSV    string // CSV header and JSON name; empty for Name in camel case, "-" for spreadsheets only
 	Flex   bool   // may be cut to fit a terminal
 	Right  bool   // aligned to the right
 	ID     bool   // identifies something: CSV for Excel keeps it from being changed
@@ -38,20 +38,20 @@ func (c Column) CSVName() string {
 
 // Cell is a cell of a row.
 type Cell struct {
-	Text  string // foreign or not
+	Text  string // may be foreign
 	Style term.Style
-	Time  time.Time // what Text shows, if it is a time of ours
+	Time  time.Time // the time that Text shows, if it is generated here
 }
 
 // Rows writes the rows of a table or of CSV as they come, in constant memory. It is not safe for concurrent use.
 //
-// On a terminal a table is aligned, and fits the first [pageRows] rows. Columns get room in the order of [Column].Rank,
-// each as much as its widest cell; flexible ones up to 40 columns, identifiers up to 36. A column that has no room then
-// is left out; the last one that is flexible may be cut to 20 first. What remains goes to flexible columns and wide
-// identifiers. Where the columns that must stay are too wide, flexible ones get 8, and identifiers 24. An identifier
-// that is wider than its column moves the rest of its line; one of more than 64 columns is cut. Further rows have the
-// same columns; a cell that is wider than its column is cut if that is flexible, else it moves the rest of its line.
-// Elsewhere cells are whole and separated by tabs.
+// On a terminal a table is aligned, and fits the first [pageRows] rows. Columns get room in the order of
+// [Column].Rank, each as much as its widest cell; flexible ones up to 40 columns, identifiers up to 36. A column
+// without room is then left out; the last one, if flexible, may be cut to 20 first. Remaining room goes to flexible
+// columns and wide identifiers. If the columns that must stay are too wide, flexible ones get 8, and identifiers 24.
+// An identifier wider than its column shifts the rest of its line; one of more than 64 columns is cut. Further rows
+// have the same columns; a cell wider than its column is cut if the column is flexible, else it shifts the rest of
+// its line. On other outputs cells are complete and separated by tabs.
 type Rows struct {
 	sink    sink
 	columns []Column
@@ -61,13 +61,13 @@ type Rows struct {
 	err     error
 }
 
-// form is a way to write rows. Rows are as long as there are columns.
+// form is a way to write rows. Each row has as many cells as there are columns.
 type form interface {
 	// begin writes the header.
 	begin(r *Rows) error
-	// row takes one row. It does not keep the slice.
+	// row writes one row. It does not keep the slice.
 	row(r *Rows, cells []Cell) error
-	// end writes what is left.
+	// end writes the rest.
 	end(r *Rows) error
 }
 
@@ -80,7 +80,7 @@ func NewTable(out *term.Writer, columns ...Column) *Rows {
 	return r
 }
 
-// Row writes a row of plain cells, see [Rows.Add].
+// Row writes a row of plain cells: see [Rows.Add].
 func (r *Rows) Row(texts ...string) error {
 	r.cells = r.cells[:0]
 	for _, text := range texts {
@@ -89,7 +89,7 @@ func (r *Rows) Row(texts ...string) error {
 	return r.Add(r.cells)
 }
 
-// Add writes a row, or keeps a copy. Missing cells are empty; too many are an error. Errors are returned again.
+// Add writes a row, or keeps a copy. Missing cells are empty; too many are an error. Write errors are sticky.
 func (r *Rows) Add(cells []Cell) error {
 	if r.err != nil {
 		return r.err
@@ -106,7 +106,7 @@ func (r *Rows) Add(cells []Cell) error {
 	return r.err
 }
 
-// Flush writes what is left; it must be called after the last row. A table without rows has a header.
+// Flush writes the rest; it must be called after the last row. A table without rows still has a header.
 func (r *Rows) Flush() error {
 	if r.start() == nil {
 		r.err = r.form.end(r)
@@ -147,16 +147,16 @@ func (tabbed) end(*Rows) error { return nil }
 
 const withOffset = "2006-01-02 15:04:05 -07:00"
 
-// LocalTime returns t in the machine's zone, "2025-11-21 14:03:05 +01:00"; empty for the zero time.
+// LocalTime returns t in the local time zone, "2025-11-21 14:03:05 +01:00"; empty for the zero time.
 func LocalTime(t time.Time) string { return timeIn(t, time.Local, withOffset) }
 
-// UTCTime returns t in RFC 3339 and UTC; empty for the zero time.
+// UTCTime returns t as RFC 3339 in UTC; empty for the zero time.
 func UTCTime(t time.Time) string { return timeIn(t, time.UTC, time.RFC3339) }
 
 // LocalMinute is [LocalTime] without seconds.
 func LocalMinute(t time.Time) string { return timeIn(t, time.Local, "2006-01-02 15:04 -07:00") }
 
-// LocalDateTime is [LocalTime] without the offset, as a spreadsheet takes it for a time.
+// LocalDateTime is [LocalTime] without the offset, which spreadsheets recognize as a time.
 func LocalDateTime(t time.Time) string { return timeIn(t, time.Local, time.DateTime) }
 
 func timeIn(t time.Time, zone *time.Location, layout string) string {
@@ -166,17 +166,17 @@ func timeIn(t time.Time, zone *time.Location, layout string) string {
 	return t.In(zone).Format(layout)
 }
 
-// Field is a named value of one thing.
+// Field is a named value of one object.
 type Field struct {
 	Name  string
-	Value string // foreign or not; the field is left out if it is empty
+	Value string // may be foreign; an empty field is left out
 	Style term.Style
 }
 
-// minWrap is how many columns there must be for values to be wrapped.
+// minWrap is the minimum number of columns for wrapping values.
 const minWrap = 16
 
-// Fields writes fields one below the other, values aligned. A terminal breaks long values, at spaces only.
+// Fields writes fields one per line, with aligned values. On a terminal it wraps long values, only at spaces.
 func Fields(out *term.Writer, fields ...Field) error {
 	width := 0
 	for _, f := range fields {
@@ -204,8 +204,8 @@ func Fields(out *term.Writer, fields ...Field) error {
 	return s.flush()
 }
 
-// Wrap breaks visible text at spaces so that each line takes at most room columns if its words allow. With too
-// little room it is one line.
+// Wrap breaks visible text at spaces so that each line has at most room columns, if its words allow. If room is too
+// small it returns one line.
 func Wrap(text string, room int) []string {
 	if room < minWrap || term.DisplayWidth(text) <= room {
 		return []string{text}

@@ -7,19 +7,19 @@ import (
 	"github.com/waybill-cli/waybill/internal/xlsx"
 )
 
-// safeNumber is how many digits of a number a spreadsheet keeps.
+// safeNumber is the number of digits that a spreadsheet keeps.
 const safeNumber = 15
 
-// ErrSheetFull says that there are more rows than a sheet can have.
+// ErrSheetFull reports that there are more rows than a sheet can have.
 var ErrSheetFull = errors.New("there are more rows than a sheet can have")
 
 var errSheetEnded = errors.New("a sheet of the result was written in two parts")
 
-// workbook is the XLSX file that tables go to, each into a sheet of its own.
+// workbook is an XLSX file that has one sheet per table.
 type workbook struct {
 	w      *xlsx.Writer
 	title  string // of the sheets
-	sheets int    // that were begun
+	sheets int    // begun so far
 	lines  *Rows  // text between tables; nil while the last sheet is a table
 }
 
@@ -37,7 +37,7 @@ func (b *workbook) line(text string) error {
 
 type sheetForm struct {
 	book   *workbook
-	sheet  int // which one of the workbook's it is
+	sheet  int // number of the sheet in the workbook
 	values []xlsx.Value
 }
 
@@ -69,7 +69,7 @@ func (f *sheetForm) row(r *Rows, cells []Cell) error {
 
 func (f *sheetForm) end(*Rows) error { return nil }
 
-// value returns a cell with its type: a time, a number, or text.
+// value returns a typed cell: a time, a number, or text.
 func (c Column) value(cell Cell) xlsx.Value {
 	switch {
 	case !cell.Time.IsZero():
@@ -85,6 +85,6 @@ func (c Column) value(cell Cell) xlsx.Value {
 }
 
 func parseTime(text string) time.Time {
-	t, _ := time.Parse(time.DateTime, text) // zero if it is none
+	t, _ := time.Parse(time.DateTime, text) // zero if it is not a time
 	return t
 }
