@@ -1,5 +1,5 @@
-// Package poll asks about many things, again and again until each is done: politely, with pauses that grow and
-// differ, and never with more than a few questions under way. Its memory does not grow with their number.
+// Package poll asks about many keys repeatedly until each is done: politely, with growing and varying pauses, and
+// never with more than a few questions in flight. Its memory does not grow with the number of keys.
 package poll
 
 import (
@@ -12,65 +12,65 @@ import (
 	"github.com/waybill-cli/waybill/internal/pace"
 )
 
-// Bounds of what is held at once.
+// Limits of what is held at once.
 const (
-	chunk = 256 // keys that are loaded in one go
-	// maxWaiting keys wait for their next question in memory, the others in a file, in the order of asking.
+	chunk = 256 // keys that are loaded at once
+	// maxWaiting keys wait for their next question in memory, the others in a file, in order of asking.
 	maxWaiting = 1024
-	// Answers are settled when there are so many, or the first is so old, or
-	// nothing else is going on. No question begins while maxUnsettled wait.
+	// Answers are settled when there are this many, when the first is this old, or when nothing else is going on. No
+	// question begins while maxUnsettled answers wait.
 	settleAtOnce = 256
 	settleAfter  = 500 * time.Millisecond
 	maxUnsettled = 2 * settleAtOnce
-	scouts       = 8               // alike keys, see [Verdict], with short pauses
-	longestAlike = 2 * time.Minute // pause of the other alike keys, while all keys have room in memory
+	scouts       = 8               // alike keys (see [Verdict]) with short pauses
+	longestAlike = 2 * time.Minute // pause of the other alike keys, while all keys fit in memory
 )
 
-// Verdict says what is to be done about a key.
+// Verdict says how to continue with a key.
 type Verdict struct {
-	Done  bool // no further question
-	Retry bool // the last question failed, and is tried again before others that were asked about since
-	// Alike says that the key waits for what comes for all alike keys at about the same
-	// time. A few alike keys are asked about soon, the other ones once an alike key is done.
+	Done  bool // needs no further question
+	Retry bool // the last question failed, and is repeated before questions about keys asked since
+	// Alike says that the key waits for an event that comes for all alike keys at about the same time. A few alike keys
+	// have short pauses, the others are asked about once one of them is done.
 	Alike     bool
 	NotBefore time.Duration // a longer pause than usual; 0 for none
 	Asked     time.Time     // from Load: when it was last asked about; zero if never
 }
 
-// Answer is what came of one question.
+// Answer is the result of one question.
 type Answer[K, R any] struct {
 	Key    K
 	Result R
 }
 
-// Steps are what is done with keys. Load and Settle get none that is being asked about. Any error ends everything.
+// Steps are the operations on keys. Load and Settle get no key with a question in flight. Any error ends the poll.
 type Steps[K, R any] interface {
-	// Load looks up what is known of keys before they are asked about, and of all that wait after a wake-up.
+	// Load loads the known state of keys before the first question, and of all waiting keys after a wake-up.
 	Load(ctx context.Context, keys []K) ([]Verdict, error)
 
-	// Ask asks once. Several goroutines call it.
+	// Ask asks one question. Several goroutines call it.
 	Ask(ctx context.Context, key K) (R, error)
 
 	// Settle records answers.
 	Settle(ctx context.Context, answers []Answer[K, R]) ([]Verdict, error)
 
-	// Leave gets the keys that were not done when the end came.
+	// Leave gets the keys that were not done at the end.
 	Leave(ctx context.Context, keys []K) error
 }
 
-// Options are how a poll goes on.
+// Options configure a poll.
 type Options struct {
-	Workers int // questions under way at once
+	Workers int // maximum number of questions in flight
 	Pauses  pace.Backoff
-	Wake    <-chan struct{} // holds a value when Load may say something new of keys that wait
-	// Hard ends questions under way; nil for when ctx ends. Answers after the end of ctx are settled.
+	Wake    <-chan struct{} // receives a value when Load may have news about waiting keys
+	// Hard ends questions in flight; nil: ctx ends them. Answers after the end of ctx are settled.
 	Hard context.Context //nolint:containedctx // a second end beside ctx
 }
 
-// Run asks about every key until Load or Settle says that it is done: first keys that were never
-// asked about, then the least recently asked ones, then each when its pause is over. The error is
-// the first one of the steps, else the cause of ctx if it ended before all were done. Keys must be
-// what encoding/json can write. They are read to their end after the end of ctx too.
+// Run asks about each key until Load or Settle says that it is done: first keys that were never asked about, then the
+// least recently asked ones, then each when its pause is over. The error is the first one of the steps, else the
+// cause of ctx if it ended before all keys were done. encoding/json must be able to encode keys. Run reads all keys,
+// even after the end of ctx.
 func Run[K, R any](ctx context.Context, keys iter.Seq2[K, error], steps Steps[K, R], o Options) error {
 	next, stop := iter.Pull2(keys)
 	defer stop()
@@ -85,22 +85,22 @@ func Run[K, R any](ctx context.Context, keys iter.Seq2[K, error], steps Steps[K,
 	p.deadline, _ = ctx.Deadline()
 	err := p.run(ctx)
 	if err != nil && ctx.Err() == nil {
-		cancel(err) // what failed makes the other answers useless
+		cancel(err) // after an error the other answers are useless
 	}
 	return p.end(context.WithoutCancel(ctx), err)
 }
 
 type entry[K any] struct {
 	Key    K            `json:"key"`
-	Due    time.Time    `json:"due"`    // of its next question
-	Pauses pace.Backoff `json:"pauses"` // before its further questions
+	Due    time.Time    `json:"due"`    // time of the next question
+	Pauses pace.Backoff `json:"pauses"` // before further questions
 
 	loaded bool      // since it was read from the file
 	retry  bool      // see [Verdict]
-	wakes  int       // wake-ups before its question
-	alike  bool      // by the last verdict
+	wakes  int       // number of wake-ups before its question
+	alike  bool      // according to the last verdict
 	scout  bool      // alike, with short pauses
-	usual  time.Time // when the entry would be due by short pauses; zero if Due says that
+	usual  time.Time // when the entry would be due with short pauses; zero if that is Due
 	epoch  int       // of the poller, when usual was set
 }
 
@@ -117,7 +117,7 @@ type reply[K, R any] struct {
 	err    error
 }
 
-// poller is a Run. Its fields belong to the goroutine of run.
+// poller is one Run. Its fields belong to the goroutine of run.
 type poller[K, R any] struct {
 	Options
 	steps  Steps[K, R]
@@ -127,17 +127,17 @@ type poller[K, R any] struct {
 	fresh     []*entry[K] // loaded, never asked about
 	waiting   []*entry[K] // by due time
 	scouts    int         // entries that are scouts
-	epoch     int         // how often short pauses were given back
+	epoch     int         // how often short pauses were restored
 	deadline  time.Time   // zero for none
-	later     backlog[K]  // in the order in which they were asked
-	drained   bool        // of new keys
-	reload    bool        // what is known of waiting keys may have changed
+	later     backlog[K]  // in order of asking
+	drained   bool        // there are no new keys
+	reload    bool        // the known state of waiting keys may have changed
 	wakes     int         // wake-ups so far
-	busy      int         // questions under way
+	busy      int         // questions in flight
 	unsettled []reply[K, R]
-	since     time.Time // of the first unsettled
+	since     time.Time // time of the first unsettled answer
 
-	loading, settling bool // a step is under way
+	loading, settling bool // a step is running
 	answers           chan reply[K, R]
 	loaded, settled   chan batch[K]
 }
@@ -194,7 +194,7 @@ func (p *poller[K, R]) begin(ctx context.Context) error {
 	return nil
 }
 
-// nextEntry takes the entry that is to be asked about now, or returns nil.
+// nextEntry removes and returns the entry to ask about now, or returns nil.
 func (p *poller[K, R]) nextEntry() *entry[K] {
 	from := &p.fresh
 	if len(p.waiting) > 0 && !time.Now().Before(p.waiting[0].Due) && (len(p.fresh) == 0 || p.waiting[0].retry) {
@@ -224,7 +224,7 @@ func (p *poller[K, R]) finished() bool {
 		len(p.unsettled)+len(p.fresh)+len(p.waiting)+p.later.len() == 0
 }
 
-// beginLoad loads entries that wait, after a wake-up; else new ones; else the least recently asked ones.
+// beginLoad loads waiting entries after a wake-up, else new ones, else the least recently asked ones.
 func (p *poller[K, R]) beginLoad(ctx context.Context) error {
 	switch {
 	case p.loading:
@@ -269,7 +269,7 @@ func (p *poller[K, R]) newKeys() (b batch[K]) {
 	return b
 }
 
-// resume takes the least recently asked entries back. What was in the file is loaded again.
+// resume takes back the least recently asked entries. Those from the file are loaded again.
 func (p *poller[K, R]) resume(ctx context.Context) error {
 	var again batch[K]
 	again.drained = true
@@ -311,7 +311,7 @@ func (p *poller[K, R]) takeLoaded(b batch[K]) error {
 		}
 	}
 	if len(b.verdicts) == 0 {
-		p.fresh = append(p.fresh, b.entries...) // no step had a verdict on them
+		p.fresh = append(p.fresh, b.entries...) // no step gave verdicts
 	}
 	return b.err
 }
@@ -372,7 +372,7 @@ func (p *poller[K, R]) takeSettled(b batch[K]) error {
 		if e.alike, e.usual = v.Alike, (time.Time{}); v.Done {
 			continue
 		}
-		p.reload = p.reload || e.wakes != p.wakes // it was not loaded by the last wake-up
+		p.reload = p.reload || e.wakes != p.wakes // the last wake-up did not load it
 		e.Due, e.retry = time.Now().Add(max(e.Pauses.Next(), v.NotBefore)), v.Retry
 		if v.Alike {
 			p.hold(e)
@@ -387,17 +387,17 @@ func (p *poller[K, R]) takeSettled(b batch[K]) error {
 		p.release()
 	}
 	if len(b.verdicts) == 0 {
-		p.fresh = append(p.fresh, b.entries...) // no step had a verdict on them
+		p.fresh = append(p.fresh, b.entries...) // no step gave verdicts
 	}
 	return b.err
 }
 
-// end waits for the steps under way, settles what was answered, and leaves the rest. failed is why the end came.
+// end waits for running steps, settles the answers, and leaves the rest. failed is the reason for the end.
 func (p *poller[K, R]) end(ctx context.Context, failed error) error {
 	for p.busy > 0 {
 		failed = cmp.Or(failed, p.takeAnswer(<-p.answers))
 	}
-	var broken error // of a step
+	var broken error // error of a step
 	if p.settling {
 		broken = p.takeSettled(<-p.settled)
 	}
@@ -417,7 +417,7 @@ func (p *poller[K, R]) end(ctx context.Context, failed error) error {
 	return errors.Join(failed, left)
 }
 
-// leaveAll leaves every entry, those asked about first.
+// leaveAll calls Leave for all entries, those asked about first.
 func (p *poller[K, R]) leaveAll(ctx context.Context) error {
 	var keys []K
 	leave := func(k K) error {

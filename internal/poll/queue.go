@@ -12,13 +12,13 @@ import (
 	"github.com/waybill-cli/waybill/internal/disk"
 )
 
-// await makes an entry wait, behind the entries that are due at the same time.
+// await makes an entry wait, after entries that are due at the same time.
 func (p *poller[K, R]) await(e *entry[K]) {
 	i, _ := slices.BinarySearchFunc(p.waiting, e, func(w, e *entry[K]) int { return cmp.Or(w.Due.Compare(e.Due), -1) })
 	p.waiting = slices.Insert(p.waiting, i, e)
 }
 
-// hold makes an alike entry a scout, or its pause longer, while all keys have room in memory.
+// hold makes an alike entry a scout or extends its pause, while all keys fit in memory.
 func (p *poller[K, R]) hold(e *entry[K]) {
 	if !p.drained || p.later.len() > 0 || len(p.waiting) >= maxWaiting {
 		return
@@ -44,14 +44,14 @@ func (p *poller[K, R]) release() {
 	slices.SortStableFunc(p.waiting, func(a, b *entry[K]) int { return a.Due.Compare(b.Due) })
 }
 
-// unhold gives an entry its short pauses back if release was called since hold.
+// unhold restores the short pauses of an entry if release was called since hold.
 func (p *poller[K, R]) unhold(e *entry[K]) {
 	if !e.usual.IsZero() && e.epoch != p.epoch {
 		e.Due, e.usual = e.usual, time.Time{}
 	}
 }
 
-// retire ends that an entry is a scout: a question about the entry was answered, or the entry is done.
+// retire makes an entry no longer a scout: its question was answered, or it is done.
 func (p *poller[K, R]) retire(e *entry[K]) {
 	if e.scout {
 		p.scouts, e.scout = p.scouts-1, false
