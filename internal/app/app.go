@@ -1,5 +1,5 @@
-// Package app is what a command may ask for: settings, the service, the store. Each is made when it is asked for and
-// not before, so that building the command tree reads nothing.
+// Package app provides commands with settings, the service and the store. Each is created only on request, so that
+// building the command tree reads nothing.
 package app
 
 import (
@@ -30,55 +30,55 @@ import (
 // App is one run of the program. Tests build their own.
 type App struct {
 	IO *term.IO
-	// Sources returns where settings come from, with the flags of the command that runs.
+	// Sources returns the sources of the settings, with the flags of the running command.
 	Sources func(flags []config.Flag) config.Sources
-	Getenv  func(string) string // reads the environment for what is no setting
-	Keyring Keyring             // keeps API keys where the user asked for that
-	// Hard ends requests that are under way; nil for when the command's own context ends.
-	// A first signal ends the command's context, a second one this.
+	Getenv  func(string) string // reads environment variables that are not settings
+	Keyring Keyring             // keeps API keys if the user chose that
+	// Hard ends requests in flight; nil: the command's own context ends them. A first signal ends the command's context,
+	// a second one this.
 	Hard context.Context //nolint:containedctx // one run of the program has one
 }
 
-// Keyring keeps secrets by name, as the keyring of the system does.
+// Keyring stores secrets by name, like the system's keyring.
 type Keyring interface {
 	Get(ctx context.Context, name string) (string, error)
 	Set(ctx context.Context, name, secret string) error
 	Delete(ctx context.Context, name string) error
 }
 
-// Session is one command with its settings. What it hands out is made once.
-// It is safe for several goroutines, as is what it hands out.
+// Session is one command with its settings. It creates each object once. The session and its objects are safe for
+// concurrent use.
 type Session struct {
 	IO     *term.IO
 	Config config.Config
 
-	Command string // its name, such as `runs resume`; others who use the store see it
+	Command string // its name, such as `runs resume`; shown to other users of the store
 
-	// ReadOnly says that nothing is written to the store, not even to upgrade it: an
-	// older one is an error. It is set before the store is opened.
+	// ReadOnly prevents all writes to the store, even an upgrade: an older store is an error. It must be set before the
+	// store is opened.
 	ReadOnly bool
 
 	// StoreUntil is set before the store is opened: until when it is waited for; zero for some seconds.
 	StoreUntil time.Time
 
-	Gate *pace.Gate // what every request of the command passes
+	Gate *pace.Gate // all requests of the command pass it
 
 	inFlight  atomic.Int64 // requests to the service or to targets
-	finishing atomic.Bool  // requests under way are finished after a first signal
+	finishing atomic.Bool  // requests in flight continue after a first signal
 
 	app     *App
 	sources config.Sources
 	apiKey  func() (config.APIKey, error) // reads it once
 
-	mu       sync.Mutex // guards what follows
+	mu       sync.Mutex // guards the fields below
 	client   *api.Client
-	observer *observer // of what client receives
+	observer *observer // records the responses of client
 	store    *Store
-	account  string // to which the store belongs, empty while it belongs to none
-	unopened error  // that no connection to the store could be made; nil if it was not tried
+	account  string // of the store; empty while it has none
+	unopened error  // why no connection to the store could be made; nil if not tried
 }
 
-// Session loads the settings, with the errors of [config.Load]. The end of ctx ends a read of the API key.
+// Session loads the settings, with the errors of [config.Load]. When ctx ends, reading the API key ends too.
 func (a *App) Session(ctx context.Context, flags []config.Flag) (*Session, error) {
 	sources := a.Sources(flags)
 	cfg, err := config.Load(sources)
@@ -109,7 +109,7 @@ func (s *Session) Reloaded() (*Session, error) {
 	return &Session{IO: s.IO, Config: cfg, app: s.app, sources: s.sources, apiKey: s.apiKey}, err
 }
 
-// Hard returns the context that ends requests under way.
+// Hard returns the context that ends requests in flight.
 func (s *Session) Hard(ctx context.Context) context.Context {
 	s.finishing.Store(true)
 	if s.app.Hard != nil {
@@ -118,7 +118,7 @@ func (s *Session) Hard(ctx context.Context) context.Context {
 	return ctx
 }
 
-// InFlight returns how many requests are under way that a first signal lets end.
+// InFlight returns how many requests are in flight that a first signal does not end.
 func (s *Session) InFlight() int64 {
 	if !s.finishing.Load() {
 		return 0
@@ -126,10 +126,10 @@ func (s *Session) InFlight() int64 {
 	return s.inFlight.Load()
 }
 
-// InFlightCounter counts requests under way, for clients other than that of the service.
+// InFlightCounter counts the requests in flight of clients other than the service's.
 func (s *Session) InFlightCounter() *atomic.Int64 { return &s.inFlight }
 
-// Close closes what was made.
+// Close closes everything that the session created.
 func (s *Session) Close() error {
 	s.mu.Lock()
 	o := s.observer
@@ -149,7 +149,7 @@ func (s *Session) Close() error {
 	return s.store.Close()
 }
 
-// Client returns the client of the service, with the API key read. It opens no connection.
+// Client returns the client of the service, with the API key. It opens no connection.
 func (s *Session) Client() (*api.Client, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -171,7 +171,7 @@ func (s *Session) Client() (*api.Client, error) {
 	return s.client, err
 }
 
-// NewClient returns a client of another service, or with another key or none. The caller closes it.
+// NewClient returns a client of another service, or with another key or none. Callers must close it.
 func (s *Session) NewClient(base, key string) (*api.Client, error) {
 	return api.New(s.apiOptions(base, key))
 }
@@ -197,15 +197,15 @@ func (s *Session) apiOptions(base, key string) api.Options {
 	return o
 }
 
-// Key returns the API key, for all but sending it. It is read once.
+// Key returns the API key for all purposes except sending it. It is read once.
 func (s *Session) Key() (string, error) {
 	key, err := s.apiKey()
 	s.IO.Hide(key.Secret.Reveal())
 	return key.Secret.Reveal(), err
 }
 
-// ServiceKey returns the API key for requests to base. A key that is kept for another
-// service is an error, see [config.Config.CheckService].
+// ServiceKey returns the API key for requests to base. A key that belongs to another service is an error: see
+// [config.Config.CheckService].
 func (s *Session) ServiceKey(base string) (string, error) {
 	key, err := s.Key()
 	if err != nil {
@@ -215,19 +215,19 @@ func (s *Session) ServiceKey(base string) (string, error) {
 	return key, s.Config.CheckService(found, base)
 }
 
-// Sources returns where the settings come from.
+// Sources returns the sources of the settings.
 func (s *Session) Sources() config.Sources { return s.sources }
 
 // Keyring returns the keyring.
 func (s *Session) Keyring() Keyring { return s.app.Keyring }
 
-// EditUser changes the user file, in the profile in force, and returns its path. The environment stays in force.
+// EditUser changes the active profile of the user file, and returns the file's path. The environment still applies.
 func (s *Session) EditUser(changes ...config.Change) (string, error) {
 	return config.Set(s.sources, s.Config.Profile, changes...)
 }
 
-// Asker returns what asks the service about trackings. Where the
-// store can't be written, a note says once that answers are not recorded.
+// Asker returns an Asker that queries the service. If the store is read-only, a note says once that answers are not
+// recorded.
 func (s *Session) Asker() (*query.Asker, error) {
 	client, err := s.Client()
 	if err != nil {
@@ -238,7 +238,7 @@ func (s *Session) Asker() (*query.Asker, error) {
 	return a, nil
 }
 
-// StoredAnswers returns an Asker that knows what is stored, see [query.Asker.Stored].
+// StoredAnswers returns an Asker for stored data only: see [query.Asker.Stored].
 func (s *Session) StoredAnswers() *query.Asker {
 	note := sync.OnceFunc(func() { s.IO.Note("Store %s is read-only: nothing is saved", s.Config.Store) })
 	open := func(ctx context.Context) (*query.Store, error) {
@@ -252,13 +252,13 @@ func (s *Session) StoredAnswers() *query.Asker {
 	return &query.Asker{Store: open}
 }
 
-// recorder is the trackings of a store that may be read-only.
+// recorder records to a store that may be read-only.
 type recorder struct {
 	ledger.Trackings
 
 	session    *Session
 	store      *Store
-	unrecorded func() // called instead of an error where it is
+	unrecorded func() // called instead of returning an error if the store is read-only
 }
 
 // Record is for [query.Store].
@@ -276,7 +276,7 @@ func (r recorder) Record(ctx context.Context, answers []ledger.RecordedAnswer) e
 
 const traced = 4 << 10 // bytes of a body that --debug shows
 
-// trace shows one exchange on stderr, without the key and with headers masked that may hold secrets.
+// trace shows one exchange on stderr, without the key, and with headers masked that may contain secrets.
 func (s *Session) trace(x api.Trace) {
 	s.IO.Note("> %s %s", x.Method, x.URL)
 	if len(x.Request) > 0 {
@@ -302,9 +302,9 @@ func start(b []byte) string {
 	return string(b)
 }
 
-// Account returns the account of the store, or of the settings while the store belongs to none.
+// Account returns the account of the store, or that of the settings if the store has none.
 func (s *Session) Account(ctx context.Context) string {
-	_, _ = s.StoreIfAny(ctx) // whoever asks the store meets its error again
+	_, _ = s.StoreIfAny(ctx) // users of the store get its error
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.account != "" {
@@ -313,7 +313,7 @@ func (s *Session) Account(ctx context.Context) string {
 	return s.Config.Account
 }
 
-// pin gives the store the account of the settings, if the store belongs to no account yet.
+// pin assigns the account of the settings to the store, if the store has none.
 func (s *Session) pin(ctx context.Context, db *Store) (err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -326,8 +326,8 @@ func (s *Session) pin(ctx context.Context, db *Store) (err error) {
 	return s.CheckAccount(db.Path, s.account)
 }
 
-// CheckAccount refuses a store whose account is another one than the settings name.
-// localhost and every loopback address are one host.
+// CheckAccount returns an error if a store's account differs from that of the settings. localhost and all loopback
+// addresses count as the same host.
 func (s *Session) CheckAccount(place, account string) error {
 	if account == "" || s.Config.Account == "" || account == s.Config.Account {
 		return nil
@@ -345,23 +345,23 @@ func (s *Session) CheckAccount(place, account string) error {
 
 const (
 	observeEvery = time.Second     // what answers hold is written so often; a killed process loses what it met since
-	observeLast  = 2 * time.Second // how long the end of a command waits for it at most
+	observeLast  = 2 * time.Second // how long the end of a command waits for it
 )
 
-// observer writes what answers hold in groups, beside the requests. It is safe for concurrent use.
+// observer records the data met in responses in groups, concurrently with requests. It is safe for concurrent use.
 type observer struct {
 	session  *Session
 	recorder *observed.Recorder
 
 	mu      sync.Mutex
-	written time.Time // when it last began to write
+	written time.Time // when the last write began
 	writing sync.WaitGroup
 	busy    bool
 }
 
 func (o *observer) add(x api.Trace) {
 	if x.Status == 0 || x.Err != nil {
-		return // no answer, or a part of one
+		return // no response, or an incomplete one
 	}
 	now := time.Now()
 	answer := observed.Answer{Status: x.Status, Header: x.Header, Body: x.Answer, JSON: x.JSON}
@@ -381,7 +381,7 @@ func (o *observer) add(x api.Trace) {
 	})
 }
 
-// flush writes to the store that the command opened: a command that has none makes none for it.
+// flush writes to the store that the command opened. It creates no store.
 func (o *observer) flush() {
 	o.session.mu.Lock()
 	db := o.session.store
@@ -400,7 +400,7 @@ func (o *observer) flush() {
 	}
 }
 
-// Observer returns what adds the deliveries of the store to the register of what was met.
+// Observer returns an observer that adds the store's deliveries to the register of what was met.
 func (s *Store) Observer() *follow.Observer {
 	return &follow.Observer{Inbox: s.Inbox, Store: s.Observed}
 }

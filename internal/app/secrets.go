@@ -30,7 +30,7 @@ func Scheme(c config.Config, name string) (webhook.Scheme, error) {
 	}
 	missing := fmt.Sprintf("unknown scheme %q", name)
 	const hint = "configure it under webhook.schemes; `waybill signature schemes` lists all schemes"
-	if name != c.Webhook.Scheme { // but a flag's
+	if name != c.Webhook.Scheme { // except a flag's
 		return webhook.Scheme{}, &config.KeyError{Message: missing, Hint: hint}
 	}
 	return webhook.Scheme{}, c.Refuse("webhook.scheme", missing, hint)
@@ -46,7 +46,7 @@ func (s *Session) WebhookSecrets() ([]webhook.Secret, error) {
 	return secrets, err
 }
 
-// AnyWebhookSecrets is [Session.WebhookSecrets] where none is no error.
+// AnyWebhookSecrets is [Session.WebhookSecrets], but having none is not an error.
 func (s *Session) AnyWebhookSecrets() ([]webhook.Secret, error) {
 	secrets, err := s.Config.WebhookSecrets()
 	for _, secret := range secrets {
@@ -55,13 +55,13 @@ func (s *Session) AnyWebhookSecrets() ([]webhook.Secret, error) {
 	return secrets, err
 }
 
-// APIKeySecret returns the API key as a secret that deliveries may be signed with, if there is one. Its name is what
-// webhook.secrets can hold, or `api_key` for one that is written in the user file.
+// APIKeySecret returns the API key, if there is one, as a secret that may sign deliveries. Its name is in the form of
+// webhook.secrets, or `api_key` if it is written in the user file.
 //
 // Assumed: which secret signs is not shown; some services use the API key.
 func (s *Session) APIKeySecret() (webhook.Secret, bool) {
 	if s.Config.APIKeyFromStdin() {
-		return webhook.Secret{}, false // standard input may hold the delivery
+		return webhook.Secret{}, false // standard input may contain the delivery
 	}
 	key, err := s.apiKey()
 	if err != nil {
@@ -76,8 +76,8 @@ func (s *Session) APIKeySecret() (webhook.Secret, bool) {
 	return webhook.Secret{Name: name, Value: []byte(key.Secret.Reveal())}, true
 }
 
-// Redactor returns what removes the secrets of this session from what others may see: the
-// API key, those of webhooks and the password of the store. What can't be read is left out.
+// Redactor returns a redactor of this session's secrets: the API key, the webhook secrets and the store's password.
+// Secrets that can't be read are left out.
 func (s *Session) Redactor() *redact.Redactor {
 	if s.app == nil {
 		return nil // no settings were loaded
@@ -102,7 +102,7 @@ func (s *Session) SecretMatcher() (func(webhook.Field) bool, error) {
 	return func(f webhook.Field) bool { return m.matches(f.Value, time.Now()) }, nil
 }
 
-// secretsInClear returns the secrets in every form that a delivery may show; none is no error.
+// secretsInClear returns the secrets in every form that a delivery may contain. Having none is not an error.
 func (s *Session) secretsInClear() ([]webhook.Secret, error) {
 	all, err := s.AnyWebhookSecrets()
 	if err != nil {
@@ -118,13 +118,13 @@ func (s *Session) secretsInClear() ([]webhook.Secret, error) {
 	return all, nil
 }
 
-// secretMatcher holds every secret that was read. They are read again each second.
+// secretMatcher holds all secrets read so far. It rereads them each second.
 type secretMatcher struct {
 	read func() ([]webhook.Secret, error)
 
 	mu       sync.Mutex
 	texts    []string
-	reloadAt time.Time // when they are read again
+	reloadAt time.Time // time of the next read
 }
 
 func (m *secretMatcher) reload(now time.Time) error {
@@ -145,18 +145,17 @@ func (m *secretMatcher) reload(now time.Time) error {
 func (m *secretMatcher) matches(value string, now time.Time) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	_ = m.reload(now) // the verifier says what is wrong with them
+	_ = m.reload(now) // the verifier reports errors of secrets
 	return slices.ContainsFunc(m.texts, func(text string) bool {
 		return value == text || len(text) >= redact.MinLength && strings.Contains(value, text)
 	})
 }
 
-// SecretMasker returns a function that masks the texts in JSON that hold one of
-// the webhook secrets, as far as the secrets can be read: some senders put a token
-// into the body. It is safe for concurrent use and does not change its argument.
+// SecretMasker returns a function that masks strings in JSON that contain a webhook secret, as far as the secrets can
+// be read: some senders put a token into the body. It is safe for concurrent use and does not change its argument.
 func (s *Session) SecretMasker() func(json.RawMessage) json.RawMessage {
 	m := &secretMatcher{read: s.secretsInClear}
-	_ = m.reload(time.Now()) // what needs the secrets says what is wrong with them
+	_ = m.reload(time.Now()) // users of the secrets report their errors
 	return func(raw json.RawMessage) json.RawMessage { return m.mask(raw, time.Now()) }
 }
 
@@ -172,11 +171,11 @@ func (m *secretMatcher) mask(raw json.RawMessage, now time.Time) json.RawMessage
 	})
 }
 
-// mayContain reports whether JSON holds a secret in clear, or an escape.
+// mayContain reports whether JSON contains a secret in clear, or an escape.
 func (m *secretMatcher) mayContain(raw []byte, now time.Time) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	_ = m.reload(now) // likewise
+	_ = m.reload(now) // errors as above
 	isIn := func(text string) bool { return bytes.Contains(raw, []byte(text)) }
 	return bytes.IndexByte(raw, '\\') >= 0 || slices.ContainsFunc(m.texts, isIn)
 }
@@ -184,7 +183,7 @@ func (m *secretMatcher) mayContain(raw []byte, now time.Time) bool {
 // secretsReload is how often the files of secrets are checked for changes.
 const secretsReload = time.Second
 
-// SchemeVerifier verifies by one scheme with the configured secrets.
+// SchemeVerifier verifies with one scheme and the configured secrets.
 type SchemeVerifier struct {
 	*webhook.Verifier
 
@@ -193,7 +192,7 @@ type SchemeVerifier struct {
 	Secrets []webhook.Secret
 }
 
-// VerifierBy returns a verifier by a configured scheme, or a preset, of that name. The error is a [*config.KeyError].
+// VerifierBy returns a verifier for the configured scheme or preset of that name. The error is a [*config.KeyError].
 func (s *Session) VerifierBy(name string) (SchemeVerifier, error) {
 	scheme, err := s.Scheme(name)
 	if err != nil {
@@ -210,24 +209,24 @@ func (s *Session) VerifierBy(name string) (SchemeVerifier, error) {
 	return SchemeVerifier{v, name, scheme, secrets}, err
 }
 
-// Verifier verifies with the secrets as their files hold them, so that a
-// secret can be changed while deliveries arrive. It is safe for concurrent use.
+// Verifier verifies with the current content of the secret files, so that a secret can be changed while deliveries
+// arrive. It is safe for concurrent use.
 type Verifier struct {
 	build    func() (*webhook.Verifier, error) // reads the secrets
-	onReload func(error)                       // called for each change; with an error, the old secrets stay
+	onReload func(error)                       // called on each change; with an error, the old secrets stay
 	files    []string
 
 	mu       sync.Mutex
 	verifier *webhook.Verifier
 	infos    []os.FileInfo
-	reloadAt time.Time // when the files are checked again
+	reloadAt time.Time // time of the next check of the files
 }
 
-// shortestSecret is the length in bytes from which a webhook secret draws no warning.
+// shortestSecret is the length in bytes below which a webhook secret causes a warning.
 const shortestSecret = 4
 
-// Verifier returns what verifies deliveries as the settings say, nil if they name no scheme, or turn verifying off.
-// The error is a [*config.KeyError] if the scheme is missing or unusable, or says why the secrets can't be read.
+// Verifier returns a verifier according to the settings, or nil if they name no scheme or turn verification off. The
+// error is a [*config.KeyError] if the scheme is missing or unusable, or says why the secrets can't be read.
 func (s *Session) Verifier() (*Verifier, error) {
 	w := s.Config.Webhook
 	if w.Scheme == "" || w.Verify == "off" {
@@ -252,9 +251,9 @@ func (s *Session) Verifier() (*Verifier, error) {
 	})
 }
 
-// VerifyPrint says how deliveries are verified, to be compared among the listeners of a
-// store with that identity: "none", or the mode, the scheme, and a print of its
-// definition and the secrets. The print has 16 bits: too few to find a secret by.
+// VerifyPrint describes how deliveries are verified, for comparing the listeners of the store with that identity:
+// "none", or the mode, the scheme, and a fingerprint of its definition and the secrets. The fingerprint has 16 bits:
+// too few to find a secret with.
 func (s *Session) VerifyPrint(identity string) (string, error) {
 	w := s.Config.Webhook
 	if w.Scheme == "" || w.Verify == "off" {
@@ -319,7 +318,7 @@ func (v *Verifier) current(at time.Time) *webhook.Verifier {
 	return v.verifier
 }
 
-// stat returns nil for a file that is not there or that is a pipe, which can be read but once.
+// stat returns nil for a file that is missing, or is a pipe, which can be read only once.
 func (v *Verifier) stat() []os.FileInfo {
 	seen := make([]os.FileInfo, len(v.files))
 	for i, path := range v.files {

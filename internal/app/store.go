@@ -21,11 +21,11 @@ import (
 	"github.com/waybill-cli/waybill/internal/store/sqlite"
 )
 
-// storeMargin is how much time is left when a command ceases to wait for its store.
+// storeMargin is the time that a command has left when it stops waiting for its store.
 const storeMargin = 2 * time.Second
 
-// Store is an open store, contract by contract: who uses one asks for the
-// contract, not for the store. Its contracts are safe for several goroutines.
+// Store is an open store with its contracts: callers use a contract, not the store. The contracts are safe for
+// concurrent use.
 type Store struct {
 	Stager     ledger.Stager
 	Queue      ledger.Queue
@@ -53,10 +53,10 @@ type Store struct {
 
 	DB *store.DB // for the commands about the store itself
 
-	Path string // of its file, or the URL of its server without secrets
-	New  bool   // this process made it
+	Path string // path of its file, or URL of its server without secrets
+	New  bool   // this process created it
 
-	Close func() error // closes all of them
+	Close func() error // closes the store
 }
 
 func newStore(db *store.DB) *Store {
@@ -68,13 +68,13 @@ func newStore(db *store.DB) *Store {
 	}
 }
 
-// Follower returns what records the events of the store in its ledger.
+// Follower returns a follower that records the store's events in its ledger.
 func (s *Store) Follower() *follow.Follower {
 	return &follow.Follower{Inbox: s.Inbox, Ledger: s.Events}
 }
 
-// Store returns the store, made if need be, for a command that writes: its error
-// matches [inbox.ErrReadOnly] if the user can't. It is closed with the session.
+// Store returns the store for a command that writes, and creates it if needed. Its error matches [inbox.ErrReadOnly]
+// if the user can't write. The session closes it.
 func (s *Session) Store(ctx context.Context) (*Store, error) {
 	opened, err := s.open(ctx, store.Options{})
 	if err == nil {
@@ -86,7 +86,7 @@ func (s *Session) Store(ctx context.Context) (*Store, error) {
 	return opened, err
 }
 
-// StoreIfAny is [Session.ExistingStore], and returns nil too where no place for a store is known.
+// StoreIfAny is [Session.ExistingStore], but also returns nil if no place for a store is known.
 func (s *Session) StoreIfAny(ctx context.Context) (*Store, error) {
 	if s.Config.Store == "" {
 		return nil, nil //nolint:nilnil // no store is an answer, not a failure
@@ -94,8 +94,8 @@ func (s *Session) StoreIfAny(ctx context.Context) (*Store, error) {
 	return s.ExistingStore(ctx)
 }
 
-// ExistingStore returns the store, or nil and no error if there is none yet: a command that only reads makes no file.
-// In a store that the user can't write, whatever writes returns an error that matches [inbox.ErrReadOnly].
+// ExistingStore returns the store, or nil and no error if there is none: a command that only reads creates no file.
+// If the user can't write the store, write operations return an error that matches [inbox.ErrReadOnly].
 func (s *Session) ExistingStore(ctx context.Context) (*Store, error) {
 	opened, err := s.open(ctx, store.Options{MustExist: true})
 	if errors.Is(err, store.ErrNotThere) {
@@ -104,13 +104,13 @@ func (s *Session) ExistingStore(ctx context.Context) (*Store, error) {
 	return opened, err
 }
 
-// Received returns the deliveries that were received, none if there is no store yet.
+// Received returns the received deliveries: none if there is no store.
 func (s *Session) Received(ctx context.Context) (replay.Inbox, error) {
 	opened, err := s.ExistingStore(ctx)
 	return opened.Received(), err
 }
 
-// Received returns the deliveries of the store; nil has none.
+// Received returns the deliveries of the store; a nil store has none.
 func (s *Store) Received() replay.Inbox {
 	if s == nil {
 		return replay.Empty{}
@@ -128,11 +128,11 @@ func (s *Session) open(ctx context.Context, o store.Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The store ends before the command's own time does, so that its error says why.
+	// The store times out before the command does, so that the store's error is reported.
 	o.ReadOnly, o.Until = s.ReadOnly, s.StoreUntil.Add(-storeMargin)
 	db, err := s.StoreAt(ctx, place, o)
 	if errors.Is(err, store.ErrUnreachable) {
-		s.unopened = err // whoever asks again does not wait again
+		s.unopened = err // later calls do not wait again
 	}
 	if err != nil {
 		return nil, err
@@ -153,7 +153,7 @@ func (s *Session) open(ctx context.Context, o store.Options) (*Store, error) {
 	return s.store, nil
 }
 
-// StoreAt opens the store in a file or on a server. The caller closes it.
+// StoreAt opens the store in a file or on a server. Callers must close it.
 func (s *Session) StoreAt(ctx context.Context, place string, o store.Options) (*store.DB, error) {
 	if !config.IsServer(place) {
 		return sqlite.Open(ctx, place, o)
@@ -161,7 +161,7 @@ func (s *Session) StoreAt(ctx context.Context, place string, o store.Options) (*
 	return s.openServer(ctx, place, o)
 }
 
-// CopyAt opens the store that becomes a copy of another. finish puts it in its place; the caller closes it.
+// CopyAt opens the store that becomes a copy of another. finish puts it in place; callers must close db.
 func (s *Session) CopyAt(ctx context.Context, place string) (db *store.DB, finish func() error, err error) {
 	if !config.IsServer(place) {
 		return sqlite.OpenCopy(ctx, place)
@@ -204,7 +204,7 @@ func (s *Session) target(place string) (postgres.Target, error) {
 	return target, err
 }
 
-// StorePlace returns the path of a file, or the URL of a server without secrets. It makes and connects nothing.
+// StorePlace returns the path of a file, or the URL of a server without secrets. It does not create or connect.
 func (s *Session) StorePlace() (place string, isServer bool, err error) {
 	place, err = s.Config.StorePath()
 	if err != nil || !config.IsServer(place) {
@@ -231,10 +231,9 @@ func WithScratchStore(ctx context.Context, use func(context.Context, *Store) err
 	return errors.Join(use(ctx, newStore(db)), db.Close())
 }
 
-// Computer returns what tells this computer from others: its name and, where the
-// system has one, a part of the identifier of its last start.
+// Computer identifies this computer: by its name and, if the system has one, a part of the boot identifier.
 func Computer() string {
-	name, _ := os.Hostname() // without it, computers are told apart by their start
+	name, _ := os.Hostname() // without a name, boot identifiers distinguish computers
 	boot, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if id, _, ok := strings.Cut(string(boot), "-"); ok {
 		name += "/" + id
@@ -242,5 +241,5 @@ func Computer() string {
 	return name
 }
 
-// IsThisComputer reports whether a listener is of this computer. Older versions recorded no name.
+// IsThisComputer reports whether a listener runs on this computer. Older versions recorded no name.
 func IsThisComputer(name string) bool { return name == "" || name == Computer() }
