@@ -9,40 +9,40 @@ import (
 	"time"
 )
 
-// Loss says how what a cell shows may differ from what was once written into it.
+// Loss says how a cell's displayed text may differ from the value once entered.
 type Loss byte
 
-// Losses, each with what Shown.Text is then.
+// Losses, each with the resulting Shown.Text.
 const (
 	None       Loss = iota
-	Padded          // no loss: the format adds zeros or text, which Text has
+	Padded          // no loss: the format adds zeros or text, which Text includes
 	Digits          // more than 15 digits, of which a spreadsheet keeps 15; as saved
 	Scientific      // shown as 1.23E+11; all digits
-	Fraction        // zeros at the end may be lost; as saved
-	Formatted       // a format such as #,##0 or 0% shows another text; as saved
+	Fraction        // trailing zeros may be lost; as saved
+	Formatted       // a format such as #,##0 or 0% displays another text; as saved
 	Date            // shown as a date or time; in ISO 8601
 	Truth           // TRUE or FALSE
-	Failed          // the error of a formula, such as #N/A
+	Failed          // a formula error, such as #N/A
 	Unsaved         // a formula without a saved value; empty
-	Malformed       // no number where one should be; as saved
-	Lost            // a text that the workbook does not have; empty
+	Malformed       // not a number where one is expected; as saved
+	Lost            // a text missing in the workbook; empty
 )
 
-// Shown is what a cell shows.
+// Shown is what a cell displays.
 type Shown struct {
 	Text   string
 	Loss   Loss
 	Format string // the code of its number format, such as 0.00E+00
 }
 
-// maxDigits is how many digits of a number a spreadsheet keeps.
+// maxDigits is the number of digits that a spreadsheet keeps of a number.
 const maxDigits = 15
 
 type pattern byte
 
 const (
 	general pattern = iota
-	digits          // 0 and # with text around
+	digits          // 0 and # with surrounding text
 	scientific
 	date
 	other
@@ -51,16 +51,16 @@ const (
 type format struct {
 	code    string
 	pattern pattern
-	parts   []formatPart // of digits, in order
+	parts   []formatPart // of pattern digits, in order
 }
 
-// formatPart is a text as it is, or placeholders: 0 shows a digit in any case, # one that is there.
+// formatPart is literal text, or placeholders: 0 always shows a digit, # only an existing one.
 type formatPart struct {
 	text   string
 	digits bool
 }
 
-// builtIn are the codes of formats without one.
+// builtIn has the codes of the predefined formats.
 var builtIn = map[int]string{
 	0: "General", 1: "0", 2: "0.00", 3: "#,##0", 4: "#,##0.00",
 	9: "0%", 10: "0.00%", 11: "0.00E+00", 12: "# ?/?", 13: "# ??/??",
@@ -73,7 +73,7 @@ var builtIn = map[int]string{
 
 const isoDate = "yyyy-mm-dd"
 
-// builtInCode returns the code of a format without one, empty if there is none. East Asian editions have more dates.
+// builtInCode returns the code of a predefined format, or "". East Asian editions have more dates.
 func builtInCode(id int) string {
 	if id >= 27 && id <= 36 || id >= 50 && id <= 58 {
 		return isoDate
@@ -94,7 +94,7 @@ func (b *Workbook) readStyles(part string) error {
 		if s.depth != 3 || s.name != "numFmt" && !(inCells && s.name == "xf") {
 			continue
 		}
-		n, _ := strconv.Atoi(s.attribute("numFmtId")) // 0 if it is not there
+		n, _ := strconv.Atoi(s.attribute("numFmtId")) // 0 if absent
 		if s.name == "numFmt" {
 			codes[n] = s.attribute("formatCode")
 		} else {
@@ -130,15 +130,15 @@ func parseFormat(code string) format {
 	case strings.ContainsAny(bare, "ymdhsegb"):
 		f.pattern = date
 	case strings.Trim(bare, "0# -+$():!^&'~{}<>=") != "" || !strings.ContainsAny(bare, "0#"):
-		f.pattern = other // decimals, thousands, percent, fractions, fill, what is unknown
+		f.pattern = other // decimals, thousands, percent, fractions, fill, unknown signs
 	default:
 		f.parts = parts
 	}
 	return f
 }
 
-// formatToken splits the first token off a code: a placeholder or another sign, or a text in quotes or
-// behind a backslash. A color or a currency is a text, an elapsed time such as [h] is signs.
+// formatToken splits the first token off a code: a placeholder or other sign, or text that is quoted or follows a
+// backslash. A color or currency counts as text, an elapsed time such as [h] as signs.
 func formatToken(code string) (token string, isText bool, rest string) {
 	var end int
 	switch code[0] {
@@ -217,10 +217,10 @@ func (b *Workbook) formatOf(c Cell) format {
 	return b.formats[c.style]
 }
 
-// losses are what a spreadsheet made of cells that are neither texts nor numbers.
+// losses maps the kinds of cells that are neither text nor numbers.
 var losses = map[CellKind]Loss{Bool: Truth, ErrorCell: Failed, ISODate: Date, NoValue: Unsaved, LostText: Lost}
 
-// Shown returns what a cell shows, and what may be lost of it.
+// Shown returns what a cell displays, and what may be lost.
 func (b *Workbook) Shown(c Cell) Shown {
 	f := b.formatOf(c)
 	out := Shown{Text: string(c.Text), Loss: losses[c.Kind], Format: f.code}
@@ -236,7 +236,7 @@ func (b *Workbook) number(text string, f format) (string, Loss) {
 	case !ok:
 		return text, Malformed
 	case f.pattern == date:
-		value, _ := strconv.ParseFloat(text, 64) // of digits, as parsed before
+		value, _ := strconv.ParseFloat(text, 64) // digits, as parsed before
 		return b.date(value, f.code), Date
 	case number.count() > maxDigits:
 		return number.String(), Digits
@@ -256,7 +256,7 @@ func (b *Workbook) number(text string, f format) (string, Loss) {
 	return shown, Padded
 }
 
-// fill puts digits into a format: each placeholder takes one from the right, the first group what is left.
+// fill puts digits into a format, from the right: each placeholder takes one digit, the first group the rest.
 func (f format) fill(digits string) string {
 	first := slices.IndexFunc(f.parts, func(p formatPart) bool { return p.digits })
 	shown := ""
@@ -283,11 +283,11 @@ func (f format) fill(digits string) string {
 // decimal is a number as written: digits × 10^exponent.
 type decimal struct {
 	negative bool
-	digits   string // without zeros around
+	digits   string // without leading and trailing zeros
 	exponent int
 }
 
-// maxExponent is the largest exponent that a number of a spreadsheet has.
+// maxExponent is the largest exponent of a spreadsheet's number.
 const maxExponent = 400
 
 func parseDecimal(s string) (decimal, bool) {
@@ -316,7 +316,7 @@ func parseDecimal(s string) (decimal, bool) {
 	return d, true
 }
 
-// count returns how many digits the number is written with when it is whole, or how many of them count.
+// count returns the number of digits of a whole number without an exponent, or the number of significant digits.
 func (d decimal) count() int { return len(d.digits) + max(0, d.exponent) }
 
 // String returns all digits, without an exponent.
@@ -337,7 +337,7 @@ func (d decimal) String() string {
 	}
 }
 
-// from1904 is the day 0 of 1904 where days count from 1900.
+// from1904 is day 0 of the 1904 date system, counted from 1900.
 const from1904 = 1462
 
 func dateParts(code string) (hasDate, hasTime bool) {
@@ -346,7 +346,7 @@ func dateParts(code string) (hasDate, hasTime bool) {
 	return strings.ContainsAny(section, "yd") || !hasTime, hasTime
 }
 
-// date returns a number of days as a date, a time, or both, as its format shows.
+// date formats a number of days as a date, a time, or both, as its format does.
 func (b *Workbook) date(days float64, code string) string {
 	hasDate, hasTime := dateParts(code)
 	if math.IsNaN(days) || days < 0 || days >= 2_958_466 { // the day after 9999-12-31
@@ -356,7 +356,7 @@ func (b *Workbook) date(days float64, code string) string {
 	case b.date04:
 		days += from1904
 	case days < 60:
-		days++ // Excel knows a 29 February 1900
+		days++ // Excel has a 29 February 1900
 	}
 	t := time.Date(1899, 12, 30, 0, 0, 0, 0, time.UTC).Add(time.Duration(math.Floor(days)) * 24 * time.Hour)
 	t = t.Add(time.Duration(math.Round((days-math.Floor(days))*86_400_000)) * time.Millisecond).Round(time.Second)

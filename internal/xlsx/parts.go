@@ -12,25 +12,25 @@ import (
 	"strings"
 )
 
-// Limits of the archive, against files that are small and become huge.
+// Limits of the archive, against small files that unpack to huge ones.
 const (
 	maxEntries   = 10_000
-	maxDirectory = 8 << 20  // bytes that are read to find the parts
+	maxDirectory = 8 << 20  // bytes read to find the parts
 	maxPart      = 8 << 30  // bytes of one sheet, unpacked
-	maxList      = 32 << 20 // bytes of a part that is kept, such as the styles, unpacked
+	maxList      = 32 << 20 // bytes of a part held in memory, such as the styles, unpacked
 	maxStrings   = 1 << 30  // bytes of the shared strings, unpacked
 	maxRatio     = 300      // of a part's size to its packed size
-	freeOfRatio  = 16 << 20 // bytes of a part below which its ratio does not count
+	freeOfRatio  = 16 << 20 // bytes of a part below which its ratio is ignored
 )
 
-// limitedAt reads no more than so many bytes while it is armed.
+// limitedAt reads at most left bytes while it is armed.
 type limitedAt struct {
 	r     io.ReaderAt
 	left  int64
 	armed bool
 }
 
-// ReadAt is as [io.ReaderAt] has it.
+// ReadAt implements [io.ReaderAt].
 func (l *limitedAt) ReadAt(p []byte, at int64) (int, error) {
 	if l.armed {
 		if l.left -= int64(len(p)); l.left < 0 {
@@ -40,7 +40,7 @@ func (l *limitedAt) ReadAt(p []byte, at int64) (int, error) {
 	return l.r.ReadAt(p, at)
 }
 
-// archive has the files of the workbook, see partName.
+// archive has the files of the workbook by partName.
 type archive map[string]*zip.File
 
 func openArchive(r io.ReaderAt, size int64) (archive, error) {
@@ -64,7 +64,7 @@ func openArchive(r io.ReaderAt, size int64) (archive, error) {
 	return a, nil
 }
 
-// partName returns the name by which a part is found: without case, and with slashes for backslashes.
+// partName returns the name under which a part is found: in lower case, with backslashes as slashes.
 func partName(name string) string {
 	return strings.ToLower(strings.TrimPrefix(path.Clean("/"+strings.ReplaceAll(name, `\`, "/")), "/"))
 }
@@ -110,7 +110,7 @@ func (p *part) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// partError says what an error of reading a part means. Errors of the disk, io.EOF and nil stay.
+// partError converts an error of reading a part. It returns disk errors, io.EOF and nil unchanged.
 func partError(name string, err error) error {
 	var corrupt flate.CorruptInputError
 	var syntax syntaxError
@@ -130,7 +130,7 @@ func partError(name string, err error) error {
 	return err
 }
 
-// refuseContainer returns the error for an OLE container, whose first directory sector names its streams in UTF-16.
+// refuseContainer returns the error for an OLE container. Its first directory sector names its streams in UTF-16.
 func refuseContainer(r io.ReaderAt) error {
 	head := make([]byte, 512)
 	if _, err := r.ReadAt(head, 0); err != nil {

@@ -9,21 +9,21 @@ import (
 	"strings"
 )
 
-// CellKind is what a cell holds.
+// CellKind is the kind of a cell's content.
 type CellKind byte
 
 // Kinds of cells.
 const (
 	Text      CellKind = iota + 1
-	Number             // as written in the file, such as 1.5E-3; its format may make it a date
+	Number             // as written in the file, such as 1.5E-3; the format may make it a date
 	Bool               // TRUE or FALSE
 	ErrorCell          // such as #N/A
 	ISODate            // a date written as text
 	NoValue            // a formula whose value was not saved
-	LostText           // a text that the workbook does not have
+	LostText           // a text missing in the workbook
 )
 
-// Cell is a cell that is not empty.
+// Cell is a non-empty cell.
 type Cell struct {
 	Column  int // 0-based
 	Kind    CellKind
@@ -48,13 +48,13 @@ func (r Range) String() string {
 	return Address(r.FirstColumn, r.FirstRow) + ":" + Address(r.LastColumn, r.LastRow)
 }
 
-// maxRow is how many bytes of text one row may have.
+// maxRow is the maximum text of one row, in bytes.
 const maxRow = 1 << 20
 
 // Rows reads the rows of a sheet.
 type Rows struct {
 	Filtered bool    // a filter is set
-	hidden   []Range // columns that are hidden, of all rows
+	hidden   []Range // hidden columns, in all rows
 	book     *Workbook
 	scan     *scanner
 	row      Row
@@ -65,8 +65,8 @@ type Rows struct {
 	next     int     // the first of merges below the row at hand
 }
 
-// Rows begins to read a sheet, a [Sheet.Table]. The caller closes it. What stands
-// behind the rows is read first: merged cells and filters.
+// Rows begins to read a sheet, which must be a [Sheet.Table]. Callers must close the result. It first reads the
+// merged cells and filters that follow the rows.
 func (b *Workbook) Rows(sheet int) (*Rows, error) {
 	r := &Rows{book: b}
 	part := b.Sheets[sheet].part
@@ -117,7 +117,7 @@ func (r *Rows) addColumns() {
 	r.hidden = append(r.hidden, Range{FirstColumn: from - 1, LastColumn: to - 1})
 }
 
-// isTrue reports whether the value of an attribute says yes.
+// isTrue reports whether the value of an attribute means true.
 func isTrue(value string) bool { return value == "1" || value == "true" }
 
 // HiddenColumn reports whether a column of the sheet, 0-based, is hidden.
@@ -144,7 +144,7 @@ func (r *Rows) readTail() {
 	}
 }
 
-// Merged returns the merged range that has a cell of the row at hand.
+// Merged returns the merged range that includes a column of the current row.
 func (r *Rows) Merged(column int) (Range, bool) {
 	for _, m := range r.active {
 		if column >= m.FirstColumn && column <= m.LastColumn {
@@ -154,7 +154,7 @@ func (r *Rows) Merged(column int) (Range, bool) {
 	return Range{}, false
 }
 
-// maxActive is how many merged ranges are known of one row.
+// maxActive is the maximum number of merged ranges tracked for one row.
 const maxActive = 1000
 
 func (r *Rows) advance(row int) {
@@ -166,7 +166,7 @@ func (r *Rows) advance(row int) {
 	}
 }
 
-// Next returns the next row with a cell, valid until the next call; io.EOF at the end. Errors are returned again.
+// Next returns the next row with a cell, valid until the next call, or io.EOF at the end. Errors are sticky.
 func (r *Rows) Next() (*Row, error) {
 	for r.readRow() {
 		if len(r.row.Cells) > 0 {
@@ -350,7 +350,7 @@ func (r *Rows) addCell(c Cell, kind string, found bool) {
 	r.row.Cells = append(r.row.Cells, c)
 }
 
-// Value returns a cell as it can be written, with its number format. The days of a date count from 1900.
+// Value returns a cell in the form for writing, with its number format. The days of a date count from 1900.
 func (b *Workbook) Value(c Cell) Value {
 	if c.Kind == NoValue || c.Kind == LostText {
 		return Value{}

@@ -11,24 +11,24 @@ import (
 	"unicode/utf8"
 )
 
-// Sizes of what is kept of shared strings.
+// Limits for shared strings.
 const (
-	heldStrings = 4 << 20 // bytes of text that are held in memory; more goes to a file
-	groupSize   = 32      // strings that share one place in the index, and are read from the file at once
+	heldStrings = 4 << 20 // bytes of text held in memory; more goes to a file
+	groupSize   = 32      // strings that share one index entry, and are read from the file at once
 )
 
-// sharedStrings are the texts that cells refer to by number, one behind the other, each with its length;
-// the index has every groupSize-th. Cells refer to them mostly in order, so that a group is read once.
+// sharedStrings are the texts that cells refer to by number. They are stored consecutively, each with its length; the
+// index has every groupSize-th. Cells mostly refer to them in order, so that each group is read once.
 type sharedStrings struct {
 	count int
-	index []int64 // where each group begins
-	held  []byte  // all of them; with a file, those not yet written
+	index []int64 // start of each group
+	held  []byte  // all texts; with a file, those not yet written
 	file  *os.File
 	size  int64 // bytes in file
 	temp  func() (*os.File, error)
 
-	group  []byte // that was read last
-	number int    // its place in the index; -1 for none
+	group  []byte // the last group read
+	number int    // its position in the index; -1 for none
 }
 
 func (b *Workbook) readStrings(part string, temp func() (*os.File, error)) error {
@@ -129,7 +129,7 @@ func (t *sharedStrings) read(number int) error {
 // escapeSize is the length of an escape such as _x000D_.
 const escapeSize = 7
 
-// escapedUnit returns the UTF-16 code unit that an escape at the beginning of b stands for.
+// escapedUnit returns the UTF-16 code unit of the escape at the beginning of b.
 func escapedUnit(b []byte) (rune, bool) {
 	if len(b) < escapeSize || b[0] != '_' || b[1] != 'x' || b[6] != '_' {
 		return 0, false
@@ -138,7 +138,7 @@ func escapedUnit(b []byte) (rune, bool) {
 	return rune(n), err == nil
 }
 
-// unescape resolves escapes of characters that XML can't hold, in place; half a character stays as written.
+// unescape resolves escapes of characters that XML can't hold, in place; half a surrogate pair stays as written.
 func unescape(b []byte) []byte {
 	at := bytes.Index(b, []byte("_x"))
 	if at < 0 {
@@ -179,7 +179,7 @@ func appendEscaped(dst []byte, s string) []byte {
 		case r == '\r', !isXML(r):
 			dst = fmt.Appendf(dst, "_x%04X_", r)
 		case r == '_':
-			// Without its end too: what follows may become an escape, which begins with it.
+			// Even without its end: the next character may become an escape, which begins with _.
 			if _, ok := escapedUnit([]byte(s[i:min(len(s), i+escapeSize-1)] + "_")); ok {
 				dst = append(dst, "_x005F"...)
 			}

@@ -15,14 +15,14 @@ import (
 	"unicode/utf8"
 )
 
-// ErrFull says that a sheet has as many rows as it can have.
+// ErrFull reports that a sheet has the maximum number of rows.
 var ErrFull = fmt.Errorf("a sheet has at most %d rows", MaxRows)
 
-// Value is a cell that is written. The zero value is an empty one.
+// Value is a cell to write. The zero value is an empty cell.
 type Value struct {
 	Kind   CellKind
-	Text   string    // of a number its digits, as in JSON; of a truth value TRUE or FALSE
-	Time   time.Time // for a date and time, by its own clock; Text is not used then
+	Text   string    // for a number its digits, as in JSON; for a truth value TRUE or FALSE
+	Time   time.Time // date and time in its own zone; Text is then unused
 	Format string    // code of the number format of a number, empty for General
 }
 
@@ -30,17 +30,17 @@ type Value struct {
 const (
 	minWidth  = 8
 	maxWidth  = 60
-	heldRows  = 200 // rows by which the widths are found
+	heldRows  = 200 // rows used to determine the widths
 	maxStyles = 1000
 )
 
-// Styles that every workbook has, by their place in the list.
+// Styles of every workbook, by their position in the list.
 const (
 	styleGeneral = iota
 	styleHeader
 	styleText
 	styleTime
-	firstStyle // of the formats that values have
+	firstStyle // first style of the values' formats
 )
 
 const timeFormat = "yyyy-mm-dd hh:mm:ss"
@@ -57,13 +57,13 @@ type Writer struct {
 	formats []string       // of styles, in order
 	header  []string
 	held    [][]Value // first rows, until the widths are known
-	rows    int       // of the sheet at hand, the header included
-	begun   bool      // its header is written
+	rows    int       // of the current sheet, with the header
+	begun   bool      // the header is written
 	cut     int64
 	buf     []byte
 }
 
-// NewWriter begins a workbook. Nothing is written before its first sheet.
+// NewWriter begins a workbook. It writes nothing before the first sheet.
 func NewWriter(w io.Writer) *Writer {
 	z := zip.NewWriter(w)
 	z.RegisterCompressor(zip.Deflate, func(out io.Writer) (io.WriteCloser, error) {
@@ -75,7 +75,7 @@ func NewWriter(w io.Writer) *Writer {
 // Cut returns how many texts were longer than [MaxText] and cut.
 func (w *Writer) Cut() int64 { return w.cut }
 
-// Sheet ends the sheet at hand and begins another, with a header. A name that no sheet can have is changed.
+// Sheet ends the current sheet and begins another, with a header. It changes a name that is not valid for a sheet.
 func (w *Writer) Sheet(name string, header []string) error {
 	if w.z == nil {
 		return errors.New("the workbook is closed")
@@ -217,7 +217,7 @@ func (w *Writer) appendNumber(column, row, style int, number string) {
 	w.buf = append(appendEscaped(append(w.buf, `><v>`...), number), `</v></c>`...)
 }
 
-// appendCell appends the start tag of a cell, but for its end.
+// appendCell appends the start tag of a cell without its closing bracket.
 func (w *Writer) appendCell(column, row, style int) {
 	w.buf = append(append(w.buf, `<c r="`...), Column(column)...)
 	w.buf = append(strconv.AppendInt(w.buf, int64(row), 10), '"')
@@ -239,7 +239,7 @@ func (w *Writer) appendText(column, row, style int, text string) {
 	w.buf = append(appendEscaped(w.buf, short), `</t></is></c>`...)
 }
 
-// cutText returns text of at most so many UTF-16 code units, the last an ellipsis if it was cut.
+// cutText returns text of at most limit UTF-16 code units; if it was cut, the last is an ellipsis.
 func cutText(text string, limit int) string {
 	if len(text) <= limit {
 		return text
@@ -305,7 +305,7 @@ func (w *Writer) endSheet() {
 	w.part = nil
 }
 
-// Close ends the workbook, which must have a sheet. It does not close the writer below.
+// Close completes the workbook, which must have a sheet. It does not close the underlying writer.
 func (w *Writer) Close() error {
 	w.endSheet()
 	var sheets, relations []byte
