@@ -1,9 +1,9 @@
-// Package pace limits how many requests all workers send at once, and how often.
-// Every request passes one gate, which adapts to every answer.
+// Package pace limits how many requests all workers send at once, and how often. All requests pass one gate, which
+// adapts to each response.
 //
-// The gate starts with one request at a time, or with all workers: see [Gate.Full].
-// A full round of successes allows one more. When the service asks for a pause or
-// can't be reached, all workers pause, and fewer requests may be under way afterwards.
+// The gate starts with one request at a time, or with all workers: see [Gate.Full]. A full round of successes allows
+// one more. When the service asks for a pause or can't be reached, all workers pause, and fewer requests may be in
+// flight afterwards.
 package pace
 
 import (
@@ -15,23 +15,23 @@ import (
 	"time"
 )
 
-// Lengths of a pause for which the service named none. The n-th in a row is a
-// random time between shortestPause and shortestPause·2ⁿ, at most longestPause.
+// Lengths of pauses that the service did not specify. The n-th consecutive pause is a random time between
+// shortestPause and shortestPause·2ⁿ, at most longestPause.
 const (
 	shortestPause = time.Second
 	longestPause  = 30 * time.Second
-	// longestUnconnected is short: whoever can't be reached is not spared by longer pauses.
+	// longestUnconnected is short: longer pauses do not relieve a service that can't be reached.
 	longestUnconnected = 4 * time.Second
 	longestAsked       = time.Hour // the longest pause that the service may ask for
 )
 
-// Gate is what all workers pass before a request. It is safe for concurrent use, and needs no closing.
+// Gate admits requests of all workers. It is safe for concurrent use, and needs no closing.
 type Gate struct {
 	workers  int
-	interval time.Duration // between two requests; 0 for no ceiling
+	interval time.Duration // between two requests; 0 for no limit
 
 	mu           sync.Mutex
-	queue        []chan struct{} // callers of Enter that wait, in order of arrival
+	queue        []chan struct{} // waiting callers of Enter, in order of arrival
 	active       int             // passes not yet ended
 	window       int             // how many passes may be active
 	minWindow    int             // the smallest window
@@ -43,11 +43,11 @@ type Gate struct {
 	failingSince time.Time       // zero after a success
 }
 
-// New returns a gate that lets up to workers requests be under way, and
-// begins with one. perSecond caps how many enter in a second; 0 is no ceiling.
+// New returns a gate that lets up to workers requests be in flight, and begins with one. perSecond limits how many
+// enter per second; 0 for no limit.
 //
-// The rate is spread evenly: two requests are 1/perSecond apart however long nobody asked
-// before. Only the next request makes up for a late wake-up.
+// The rate is spread evenly: two requests are 1/perSecond apart, even after an idle time. Only the next request makes
+// up for a late wake-up.
 func New(workers int, perSecond float64) *Gate {
 	g := &Gate{workers: max(workers, 1), window: 1, minWindow: 1}
 	if perSecond > 0 {
@@ -72,14 +72,14 @@ func (g *Gate) Full() *Gate {
 }
 
 // Enter waits for earlier callers, for a slot of the window, for the end of a pause, and for the rate. The error is
-// the cause of ctx. The caller must end the pass: otherwise its slot stays taken.
+// the cause of ctx. Callers must end the pass to free its slot.
 func (g *Gate) Enter(ctx context.Context) (*Pass, error) {
 	turn := make(chan struct{}, 1)
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.queue = append(g.queue, turn)
 	defer g.leave(turn)
-	var due time.Time // what it waited for last; zero if for a slot
+	var due time.Time // the time it waited for last; zero if for a slot
 	for ctx.Err() == nil {
 		due = g.due(turn, due)
 		if !due.IsZero() && !time.Now().Before(due) {
@@ -92,7 +92,7 @@ func (g *Gate) Enter(ctx context.Context) (*Pass, error) {
 	return nil, context.Cause(ctx)
 }
 
-// EnterAll waits as Enter does, and returns all passes that are free then, at least one.
+// EnterAll waits like Enter, and then returns all free passes, at least one.
 func (g *Gate) EnterAll(ctx context.Context) ([]*Pass, error) {
 	first, err := g.Enter(ctx)
 	if err != nil {
@@ -111,7 +111,7 @@ func (g *Gate) EnterAll(ctx context.Context) ([]*Pass, error) {
 	return passes, nil
 }
 
-// due returns when turn may enter, zero if after another pass. A time that was waited for stays, for admit to see.
+// due returns when turn may enter, zero if after another pass. It keeps a time that was waited for, for admit.
 func (g *Gate) due(turn chan struct{}, waited time.Time) time.Time {
 	if g.queue[0] != turn || g.active >= g.window {
 		return time.Time{}
@@ -126,7 +126,7 @@ func (g *Gate) due(turn chan struct{}, waited time.Time) time.Time {
 	return at
 }
 
-// Wait returns when signal has a value, at due unless that is zero, or when ctx ends.
+// Wait returns when signal has a value, at due unless it is zero, or when ctx ends.
 func Wait(ctx context.Context, signal <-chan struct{}, due time.Time) {
 	var fires <-chan time.Time
 	if !due.IsZero() {
@@ -166,22 +166,22 @@ func (g *Gate) signalFirst() {
 	}
 }
 
-// Window returns how many requests may be under way now.
+// Window returns how many requests may currently be in flight.
 func (g *Gate) Window() int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.window
 }
 
-// FailingSince returns when the first request failed after the last success, zero if the last one succeeded.
+// FailingSince returns the time of the first failure since the last success, zero if the last request succeeded.
 func (g *Gate) FailingSince() time.Time {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.failingSince
 }
 
-// pauseFor begins a pause of all workers. A length of 0 is a random one from a range that grows
-// up to longest, so that programs that failed together do not come back together.
+// pauseFor begins a pause of all workers. For length 0 it is random, from a range that grows up to longest, so that
+// programs that failed together do not resume together.
 func (g *Gate) pauseFor(length, longest time.Duration) {
 	g.pauses++
 	g.successes = 0
@@ -192,22 +192,22 @@ func (g *Gate) pauseFor(length, longest time.Duration) {
 	g.pauseUntil(time.Now().Add(length))
 }
 
-// pauseUntil makes the pause last until end, unless it lasts longer already.
+// pauseUntil extends the pause until end, unless it already lasts longer.
 func (g *Gate) pauseUntil(end time.Time) {
 	if end.After(g.pausedUntil) {
 		g.pausedUntil = end
 	}
 }
 
-// Pass is the permission to send one request. The caller ends it when the request has ended;
-// a second end does nothing. It is safe for concurrent use.
+// Pass is the permission to send one request. Callers must end it when the request has ended; further ends do
+// nothing. It is safe for concurrent use.
 type Pass struct {
 	gate   *Gate
 	pauses int // pauses begun when it was given
 	ended  bool
 }
 
-// Signal is what the end of a request says about the pace of the next ones.
+// Signal tells the gate how a request's end affects the pace of the next ones.
 type Signal int
 
 // The signals.
@@ -226,8 +226,8 @@ const (
 	Unconnected
 )
 
-// End tells the gate how the request ended. after is the Retry-After of [Throttled], 0 for none; more than an hour
-// counts as one.
+// End tells the gate how the request ended. after is the Retry-After of [Throttled], 0 for none; it is capped at one
+// hour.
 func (p *Pass) End(s Signal, after time.Duration) {
 	g := p.gate
 	g.mu.Lock()
@@ -241,10 +241,10 @@ func (p *Pass) End(s Signal, after time.Duration) {
 	g.signalFirst()
 }
 
-// Release ends the pass of a request that tells nothing about pace, or was never sent.
+// Release ends the pass of a request that says nothing about pace, or was never sent.
 func (p *Pass) Release() { p.End(NoSignal, 0) }
 
-// learn adapts to a signal. old says that a pause began after the request had left.
+// learn adapts to a signal. old reports that a pause began after the request was sent.
 func (g *Gate) learn(s Signal, after time.Duration, old bool) {
 	switch s {
 	case Success:
