@@ -1,6 +1,6 @@
-// Package jsonscan walks over JSON that is known to be valid, and reads RFC 6901 pointers into it. It keeps places
-// and bytes as they are: package encoding/json folds the names of members, keeps the last of two with one name, and
-// replaces what is not UTF-8.
+// Package jsonscan walks over valid JSON, and resolves RFC 6901 pointers in it. It preserves offsets and bytes,
+// whereas package encoding/json folds the names of members, keeps the last of two with one name, and replaces invalid
+// UTF-8.
 //
 // Except for [ParsePointer] and [Escape], functions may panic if their text is
 // not valid JSON: check it with [json.Valid] first.
@@ -24,7 +24,7 @@ func SkipSpace(b []byte, i int) int {
 	return i
 }
 
-// SkipString returns the offset behind the string that begins at i.
+// SkipString returns the offset after the string that begins at i.
 func SkipString(b []byte, i int) int {
 	for start := i + 1; ; start = i + 1 {
 		i = start + bytes.IndexByte(b[start:], '"')
@@ -47,7 +47,7 @@ func endsScalar(c byte) bool {
 	return false
 }
 
-// SkipValue returns the offset behind the value at i, and how many levels it has: 0 for a scalar.
+// SkipValue returns the offset after the value at i, and how many levels it has: 0 for a scalar.
 func SkipValue(b []byte, i int) (end, depth int) {
 	level := 0
 	for {
@@ -75,7 +75,7 @@ func SkipValue(b []byte, i int) (end, depth int) {
 	}
 }
 
-// Value is a value with its place in a text.
+// Value is a value with its position in a text.
 type Value struct {
 	Name   []byte // literal of the member's name, with its quotes; nil if the value is not a member
 	NameAt int    // offset of Name
@@ -83,7 +83,7 @@ type Value struct {
 	Raw    []byte // the literal; part of the text, not a copy
 }
 
-// Whole returns the value that a text consists of.
+// Whole returns the single value of a text.
 func Whole(b []byte) Value { return valueAt(b, SkipSpace(b, 0)) }
 
 func valueAt(b []byte, i int) Value {
@@ -128,21 +128,21 @@ func Each(b []byte, i int, visit func(name []byte, nameAt, at int) (end int)) (e
 	return i + 1
 }
 
-// Text returns the text of a string's literal; not valid if some is no Unicode text, which reads as U+FFFD.
+// Text returns the text of a string's literal; valid is false if some is not Unicode, which is read as U+FFFD.
 func Text(literal []byte) (s string, valid bool) {
 	inner := literal[1 : len(literal)-1]
 	valid = utf8.Valid(inner)
 	if valid && bytes.IndexByte(inner, '\\') < 0 {
 		return string(inner), true
 	}
-	var text string // s would take memory for every string
+	var text string // using s would allocate for every string
 	if err := json.Unmarshal(literal, &text); err != nil {
 		return "", false // not a valid literal
 	}
 	return text, valid && !Unpaired(inner)
 }
 
-// Unpaired reports whether JSON, or a string inside, has half of a surrogate pair, which encoding/json makes U+FFFD.
+// Unpaired reports whether JSON, or a string's content, has an unpaired surrogate, which encoding/json makes U+FFFD.
 func Unpaired(b []byte) bool {
 	for {
 		i := bytes.IndexByte(b, '\\')
@@ -163,7 +163,7 @@ func Unpaired(b []byte) bool {
 	}
 }
 
-// unit returns the code unit of the escape \uXXXX that begins b, -1 if none does.
+// unit returns the code unit of the escape \uXXXX at the beginning of b, or -1.
 func unit(b []byte) rune {
 	if len(b) < 6 || b[0] != '\\' || b[1] != 'u' {
 		return -1
@@ -175,8 +175,8 @@ func unit(b []byte) rune {
 	return rune(n)
 }
 
-// Unescape returns the character that b begins with in a string's literal, and how many bytes write it. A byte that
-// begins no escape stands for itself; half of a surrogate pair is U+FFFD.
+// Unescape returns the first character of b, the rest of a string's literal, and its length in b. A byte that begins
+// no escape is returned as is; half of a surrogate pair is U+FFFD.
 func Unescape(b []byte) (char []byte, size int) {
 	const escapes, meant = `"\/bfnrt`, "\"\\/\b\f\n\r\t"
 	if b[0] != '\\' || len(b) < 2 {
@@ -197,7 +197,7 @@ func Unescape(b []byte) (char []byte, size int) {
 	return utf8.AppendRune(nil, c), 6
 }
 
-// Contains reports whether b, JSON or not, has a text, in any case, plain or escaped. lower is the text in lower case.
+// Contains reports whether b, JSON or not, contains a text in any case, plain or escaped. lower is in lower case.
 func Contains(b, lower []byte) bool {
 	if bytes.Contains(bytes.ToLower(b), lower) {
 		return true
@@ -210,7 +210,7 @@ func Contains(b, lower []byte) bool {
 	return len(plain) > 0 && bytes.Contains(bytes.ToLower(append(plain, b...)), lower)
 }
 
-// Marshal returns v as JSON in one line, with <, > and & as they are.
+// Marshal returns v as JSON on one line, with <, > and & unescaped.
 func Marshal(v any) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -219,10 +219,10 @@ func Marshal(v any) ([]byte, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
 }
 
-// Pointer is an RFC 6901 pointer: names and indexes without escapes. An empty one is the whole text.
+// Pointer is an RFC 6901 pointer: unescaped names and indexes. An empty one is the whole text.
 type Pointer []string
 
-// ParsePointer reads a pointer such as /meta/code, and returns false if s is not one.
+// ParsePointer parses a pointer such as /meta/code, and returns false if s is not one.
 func ParsePointer(s string) (Pointer, bool) {
 	if s == "" {
 		return Pointer{}, true
@@ -240,7 +240,7 @@ func ParsePointer(s string) (Pointer, bool) {
 	return parts, true
 }
 
-// String returns the pointer as [ParsePointer] reads it.
+// String returns the pointer in the form that [ParsePointer] parses.
 func (p Pointer) String() string {
 	var s strings.Builder
 	for _, part := range p {
@@ -252,9 +252,9 @@ func (p Pointer) String() string {
 // Escape returns a name as a part of a pointer.
 func Escape(name string) string { return strings.NewReplacer("~", "~0", "/", "~1").Replace(name) }
 
-// Find returns the literal of the value that p names in valid JSON, nil if
-// there is none. times is how often it is there: more than once if a name on
-// the way to it is repeated; then raw is the first. A name that is not Unicode text is never found.
+// Find returns the literal of the value that p names in valid JSON, nil if there is none. times is how often it
+// occurs: more than once if a name on the path is repeated; then raw is the first. Names that are not valid Unicode
+// are never found.
 func (p Pointer) Find(b []byte) (raw []byte, times int) {
 	raw, times = Whole(b).Raw, 1
 	for _, part := range p {
@@ -284,7 +284,7 @@ func member(object []byte, name string) (raw []byte, times int) {
 	return raw, times
 }
 
-// Named reports whether the value is a member of that name, which must be Unicode text.
+// Named reports whether the value is a member with that name, which must be valid Unicode.
 func (v Value) Named(name string) bool {
 	if v.Name == nil {
 		return false
@@ -293,7 +293,7 @@ func (v Value) Named(name string) bool {
 	if string(inner) == name {
 		return strings.IndexByte(name, '\\') < 0
 	}
-	if len(inner) <= len(name) || bytes.IndexByte(inner, '\\') < 0 { // escapes are longer than what they mean
+	if len(inner) <= len(name) || bytes.IndexByte(inner, '\\') < 0 { // escapes are longer than their characters
 		return false
 	}
 	text, valid := Text(v.Name)
