@@ -1,4 +1,4 @@
-// Package redact removes known secrets from bytes that others may see, in the forms that programs write them in.
+// Package redact removes known secrets from bytes that others may see, in the forms in which programs write them.
 package redact
 
 import (
@@ -13,19 +13,19 @@ import (
 	"github.com/waybill-cli/waybill/internal/jsonscan"
 )
 
-// Mask is written in place of a secret.
+// Mask replaces a secret.
 const Mask = "***"
 
-// MinLength is how many bytes a secret needs: a shorter one may be a part of anything.
+// MinLength is the least length of a secret in bytes: a shorter one may be part of any text.
 const MinLength = 8
 
-// Redactor knows secrets. It is safe for concurrent use. Nil knows none.
+// Redactor removes its secrets. It is safe for concurrent use. A nil Redactor has none.
 type Redactor struct {
 	forms [][]byte
-	first [256]bool // bytes that a form begins with
+	first [256]bool // first bytes of the forms
 }
 
-// New returns a redactor of the secrets. Those shorter than [MinLength] are left out.
+// New returns a redactor of the secrets. It ignores those shorter than [MinLength].
 func New(secrets ...string) *Redactor {
 	r := &Redactor{}
 	for _, s := range secrets {
@@ -50,8 +50,8 @@ func forms(s string) []string {
 		hex.EncodeToString([]byte(s)), strings.ToUpper(hex.EncodeToString([]byte(s))),
 	}
 	for _, encoding := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
-		// Three bytes become four characters: what they are depends on where in a text
-		// the secret begins. The first and the last may depend on its neighbours.
+		// Three bytes become four characters, which depend on where in a text the secret begins. The first and the last may
+		// depend on the adjacent bytes.
 		for before := range 3 {
 			text := encoding.EncodeToString(append(make([]byte, before), s...))
 			begin := (8*before + 5) / 6
@@ -62,7 +62,7 @@ func forms(s string) []string {
 	return all
 }
 
-// Bytes returns b with the [Mask] in place of every secret. It returns b itself if there is none, and never changes it.
+// Bytes replaces every secret in b with [Mask]. It returns b itself if there is none, and never modifies it.
 func (r *Redactor) Bytes(b []byte) []byte {
 	if r == nil {
 		return b
@@ -75,7 +75,7 @@ func (r *Redactor) Bytes(b []byte) []byte {
 	return r.maskEscaped(b)
 }
 
-// maskEscaped masks forms with the escapes of JSON, in any text: what is escaped is the writer's choice.
+// maskEscaped masks forms with JSON escapes in any text, because a writer may escape any character.
 func (r *Redactor) maskEscaped(b []byte) []byte {
 	if bytes.IndexByte(b, '\\') < 0 {
 		return b
@@ -104,7 +104,7 @@ func (r *Redactor) maskEscaped(b []byte) []byte {
 	return append(out, b[done:]...)
 }
 
-// escapedLength is 0 if b does not begin with form, escaped or not.
+// escapedLength returns the length of form at the beginning of b, escaped or not; 0 if it is not there.
 func escapedLength(b, form []byte) int {
 	n := 0
 	for len(form) > 0 {
@@ -120,7 +120,7 @@ func escapedLength(b, form []byte) int {
 	return n
 }
 
-// JSON is [Redactor.Bytes] for valid JSON, which stays valid: it changes strings, not numbers or names of members.
+// JSON is [Redactor.Bytes] for valid JSON, which stays valid: it changes strings, but not numbers or member names.
 func (r *Redactor) JSON(b []byte) []byte {
 	if r == nil || len(r.forms) == 0 {
 		return b
@@ -133,8 +133,8 @@ func (r *Redactor) JSON(b []byte) []byte {
 	})
 }
 
-// Strings returns JSON with every string, names of members included, as replace returns
-// it. What replace leaves stays as it was written.
+// Strings returns JSON with every string, including member names, replaced by the result of replace. Strings that
+// replace does not change stay as written.
 func Strings(b []byte, replace func(text string, name bool) string) []byte {
 	var out []byte
 	for rest := b; ; {
@@ -160,7 +160,7 @@ func Strings(b []byte, replace func(text string, name bool) string) []byte {
 // String is [Redactor.Bytes] for text.
 func (r *Redactor) String(s string) string { return string(r.Bytes([]byte(s))) }
 
-// Error returns err with its text redacted. Its causes stay: errors.Is and errors.As find them.
+// Error returns err with its text redacted. errors.Is and errors.As still find its causes.
 func (r *Redactor) Error(err error) error {
 	if r == nil || err == nil {
 		return err
@@ -179,7 +179,7 @@ type redacted struct {
 func (e *redacted) Error() string { return e.text }
 func (e *redacted) Unwrap() error { return e.err }
 
-// IsCredential reports whether a header is named like a credential. Hyphens and underscores do not count.
+// IsCredential reports whether a header's name suggests a credential. It ignores hyphens and underscores.
 func IsCredential(name string) bool {
 	short := shortName(name)
 	words := []string{"authorization", "cookie", "token", "secret", "password", "passwd", "apikey", "authkey"}
@@ -187,7 +187,7 @@ func IsCredential(name string) bool {
 		hasLastWord(name, "auth", "pwd", "jwt", "bearer")
 }
 
-// Header returns the value of a header, or the [Mask] if it is named like a credential.
+// Header returns the value of a header, or [Mask] if its name suggests a credential.
 func Header(name, value string) string {
 	if IsCredential(name) {
 		return Mask
@@ -195,7 +195,7 @@ func Header(name, value string) string {
 	return value
 }
 
-// IsCredentialParameter reports whether a query's parameter is named like a credential or a signature.
+// IsCredentialParameter reports whether a query parameter's name suggests a credential or a signature.
 func IsCredentialParameter(name string) bool {
 	if plain, err := url.QueryUnescape(name); err == nil {
 		name = plain
@@ -208,7 +208,7 @@ func shortName(name string) string {
 	return strings.NewReplacer("-", "", "_", "").Replace(strings.ToLower(name))
 }
 
-// hasLastWord reports whether a name is one of the words, or ends with - or _ and one of the words.
+// hasLastWord reports whether a name is one of words, or ends with - or _ and one of words.
 func hasLastWord(name string, words ...string) bool {
 	return slices.Contains(words, strings.ToLower(name[strings.LastIndexAny(name, "-_")+1:]))
 }
