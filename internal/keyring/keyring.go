@@ -1,5 +1,5 @@
-// Package keyring keeps secrets in the keyring of the user's system: the Secret
-// Service on Linux, the Keychain on macOS, the Credential Manager on Windows.
+// Package keyring stores secrets in the keyring of the user's system: the Secret Service on Linux, the Keychain on
+// macOS, the Credential Manager on Windows.
 package keyring
 
 import (
@@ -16,13 +16,13 @@ import (
 // service is the name under which the keyring shows the entries.
 const service = "waybill"
 
-// answerTime is how long the keyring may take. The user may have to unlock it.
+// answerTime limits how long the keyring may take. The user may have to unlock it.
 const answerTime = 30 * time.Second
 
-// ErrNotFound says that the keyring has no such entry.
+// ErrNotFound reports that the keyring has no such entry.
 var ErrNotFound = errors.New("the keyring has no such entry")
 
-// Error says why the keyring can't be used. It never holds a secret.
+// Error reports why the keyring can't be used. It never contains a secret.
 type Error struct {
 	Err  error
 	hint string
@@ -33,19 +33,19 @@ func (e *Error) Error() string { return "keyring: " + e.Err.Error() }
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Hint says what to do about it.
+// Hint says what to do.
 func (e *Error) Hint() string { return e.hint }
 
-// System is the keyring of the system. It is safe for concurrent use. Every
-// error is an [*Error], or the cause of ctx's end.
+// System is the keyring of the system. It is safe for concurrent use. All errors are an [*Error], or the cause of
+// ctx.
 type System struct{}
 
-// Get returns what an entry holds. The error is [ErrNotFound] if there is none.
+// Get returns the content of an entry. The error is [ErrNotFound] if there is none.
 func (System) Get(ctx context.Context, name string) (string, error) {
 	return limited(ctx, func() (string, error) { return keyring.Get(service, name) })
 }
 
-// Set makes an entry, or replaces what it holds.
+// Set creates an entry, or replaces its content.
 func (System) Set(ctx context.Context, name, secret string) error {
 	_, err := limited(ctx, func() (string, error) { return "", keyring.Set(service, name, secret) })
 	return err
@@ -57,8 +57,8 @@ func (System) Delete(ctx context.Context, name string) error {
 	return err
 }
 
-// limited runs do, which can't be interrupted, for as long as the keyring may
-// take. It then goes on alone, until the program ends.
+// limited runs do, which can't be interrupted, and waits at most answerTime. do may then continue in the background
+// until the program ends.
 func limited(ctx context.Context, do func() (string, error)) (string, error) {
 	if err := available(); err != nil {
 		return "", unusable(err)
@@ -92,8 +92,8 @@ func unusable(err error) error {
 		"or a key file, `waybill config set api_key_file FILE`"}
 }
 
-// available returns an error on Linux where no message bus runs for the user: the library would start one. Other
-// systems say themselves what they lack.
+// available returns an error on Linux if no message bus runs for the user: the library would start one. Other systems
+// report themselves what they lack.
 func available() error {
 	address := os.Getenv("DBUS_SESSION_BUS_ADDRESS")
 	if runtime.GOOS != "linux" || address != "" && address != "autolaunch:" {
