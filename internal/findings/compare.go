@@ -15,7 +15,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
-// grouped calls do with the entries of every key that has several, in order of place.
+// grouped calls do with the entries of each key that has several, in order of place.
 func grouped(list []entry, key func(entry) string, do func([]entry)) {
 	first, groups := make(map[uint64]int, len(list)), map[string][]entry{}
 	for i, e := range list {
@@ -37,10 +37,10 @@ func grouped(list []entry, key func(entry) string, do func([]entry)) {
 	}
 }
 
-// foldOrder writes one mark between words: A-11 is not A1-1.
+// foldOrder writes one mark between words, so that A-11 is not A1-1.
 func foldOrder(s string) string { return tracking.FoldStatus(s) }
 
-// compareNumbers also finds lost leading zeros, since all numbers are at hand.
+// compareNumbers also finds lost leading zeros, because it has all numbers.
 func (c *Collector) compareNumbers() error {
 	return eachPart(&c.keeper.numbers, func(list []entry) {
 		for _, e := range list {
@@ -51,7 +51,7 @@ func (c *Collector) compareNumbers() error {
 	})
 }
 
-// compareNumber reports what is odd with rows of one number, against the first of them.
+// compareNumber reports problems with rows of one number, compared with the first of them.
 func (c *Collector) compareNumber(rows []entry) {
 	first := rows[0]
 	where := c.atEntry(first)
@@ -111,7 +111,7 @@ func (c *Collector) compareOrder(rows []entry) {
 	}
 }
 
-// lengths counts the lengths of numbers that are all digits.
+// lengths counts the lengths of all-digit numbers.
 type lengths struct {
 	count, zeroFirst map[int]int64
 	all              int64
@@ -132,9 +132,9 @@ func (l *lengths) add(number string) {
 
 // Limits of [LostZeros].
 const (
-	fewNumbers = 5 // so many numbers do not tell what the usual length is
+	fewNumbers = 5 // with fewer numbers the usual length is unknown
 	usualShare = 8 // of 10 numbers have the usual length
-	mostZeros  = 3 // more leading zeros than that are not lost in one place only
+	mostZeros  = 3 // more leading zeros are unlikely to be lost
 )
 
 // usual returns the length that nearly all numbers have, or 0.
@@ -166,7 +166,7 @@ func (c *Collector) reportLostZeros(e entry) {
 	c.report(c.placesOf(e).number.with(Warning, LostZeros, e.number, message, "if so, write "+whole))
 }
 
-// reportUnlike reports a number without a form where nearly all others have one.
+// reportUnlike reports a number without a known form if nearly all others have one.
 func (c *Collector) reportUnlike(e entry) {
 	if !e.unlike {
 		return
@@ -184,17 +184,17 @@ func (c *Collector) reportUnlike(e entry) {
 	}
 }
 
-// entry is what is kept of a row to be compared with others.
+// entry is the data kept of a row for comparing it with others.
 type entry struct {
 	number, order string
-	carrier       string // its code
+	carrier       string // carrier code
 	file          int
 	line, row     int
-	unlike        bool   // the number has no form, and nothing else was found of it
-	hash          uint64 // of what the entry is kept by
+	unlike        bool   // the number has no known form, and has no other finding
+	hash          uint64 // of the key under which the entry is kept
 }
 
-// placesOf are where an entry's cells stand, until it is called again.
+// placesOf returns the places of an entry's cells, valid until the next call.
 func (c *Collector) placesOf(e entry) *columns {
 	at := &c.cols[e.file]
 	at.ref.Line, at.ref.Row = e.line, e.row
@@ -217,8 +217,8 @@ func (e entry) appendTo(b []byte) []byte {
 	return binary.AppendUvarint(b, line)
 }
 
-// eachPart calls do with the entries of one part after the other: all entries of a key
-// are in one, in the order in which they were added. Their texts share memory.
+// eachPart calls do with the entries of one part after another: all entries of a key are in one part, in the order in
+// which they were added. Their texts share memory.
 func eachPart(kept *disk.Spill, do func([]entry)) error {
 	var list []entry
 	return kept.Parts(func(records []byte) error {
@@ -253,12 +253,12 @@ func cutEntry(s string) (entry, string) {
 	return e, s
 }
 
-// keeper keeps entries by the hashes of their numbers and of their orders, beside what its caller does.
+// keeper keeps entries by the hashes of their numbers and orders, concurrently with its caller.
 type keeper struct {
 	numbers, orders disk.Spill
-	chunk           []entry // that is filled
+	chunk           []entry // being filled
 	chunks          chan []entry
-	end             func() error // ends keeping, and returns its error; the entries can be read then
+	end             func() error // stops keeping, and returns its error; then the entries can be read
 }
 
 const keptChunk = 512

@@ -1,5 +1,5 @@
-// Package findings says what is wrong or odd with the rows of an input, as a person would want to hear it before it
-// is sent: each finding with its place, and by kind. It changes nothing, and holds no row.
+// Package findings reports errors and oddities in the rows of an input before it is sent, in words for people: each
+// finding with its place, and grouped by kind. It changes nothing, and keeps no rows.
 package findings
 
 import (
@@ -23,20 +23,20 @@ import (
 	"github.com/waybill-cli/waybill/internal/xlsx"
 )
 
-// Severity is what a finding means for the row.
+// Severity is the consequence of a finding for the row.
 type Severity string
 
 // Severities, the gravest first.
 const (
 	Error   Severity = "error"   // the row is not sent
-	Warning Severity = "warning" // it is sent as it is, and is likely wrong
-	Note    Severity = "note"    // it is sent as it is, and is likely meant so
+	Warning Severity = "warning" // it is sent unchanged, and is probably wrong
+	Note    Severity = "note"    // it is sent unchanged, and is probably intended
 )
 
-// Kind is what a finding is about.
+// Kind is the subject of a finding.
 type Kind string
 
-// Kinds. An input that can't be read at all is an error of its reader instead.
+// Kinds. For an input that can't be read at all, the reader returns an error instead.
 const (
 	BadRow         Kind = "bad-row" // a rule of the service, or the shape of the row
 	Damaged        Kind = tracking.KindDamaged
@@ -67,19 +67,19 @@ const (
 	LeftOut        Kind = "carrier-left-out" // names of carriers that are not sent
 )
 
-// Finding is one thing wrong or odd in one place.
+// Finding is one error or oddity at one place.
 type Finding struct {
 	Severity Severity `json:"severity"`
 	Kind     Kind     `json:"kind"`
 	intake.Problem
 
-	group string // what the finding stands and falls with; empty for nothing
+	group string // the group with which the finding may be dropped; empty for none
 }
 
 // Shown is how many findings of a kind are kept for [Group.First].
 const Shown = 20
 
-// Group is all findings of a kind and severity.
+// Group has all findings of a kind and severity.
 type Group struct {
 	Kind     Kind      `json:"kind"`
 	Severity Severity  `json:"severity"`
@@ -95,12 +95,12 @@ func byPlace(a, b Finding) int {
 	return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column), -1)
 }
 
-// FormCount is how many numbers of good rows have a form.
+// FormCount counts the numbers of good rows that have a form.
 type FormCount struct {
 	Carrier string `json:"carrier"` // "unknown" for numbers without a known form
 	Form    string `json:"form,omitempty"`
 	Rows    int64  `json:"rows"`
-	Wrong   int64  `json:"wrong"` // of them, with a wrong check digit
+	Wrong   int64  `json:"wrong"` // of these, with a wrong check digit
 }
 
 func ofProblem(p intake.Problem) Finding {
@@ -118,7 +118,7 @@ func ofProblem(p intake.Problem) Finding {
 	return f
 }
 
-// with returns what was found at the place that f is.
+// with returns a finding at the place of f.
 func (f Finding) with(severity Severity, kind Kind, value, message, hint string) Finding {
 	f.Severity, f.Kind, f.Message, f.Hint = severity, kind, message, hint
 	f.Value = strings.Clone(intake.Shorten(value))
@@ -133,21 +133,21 @@ func (c *Collector) atEntry(e entry) string {
 }
 
 // Collector collects the findings of an input: rows, then [Collector.Finish]. It holds a few findings of each kind;
-// the others, and what rows are compared by, are in temporary files without names. It is not safe for concurrent use.
+// the others, and the data for comparing rows, are in unnamed temporary files. It is not safe for concurrent use.
 type Collector struct {
-	cols    []columns // of each file
+	cols    []columns // per file
 	keeper  *keeper
 	forms   map[carriers.Form]*FormCount
 	lengths lengths
-	rules   map[string]*ruleCount // by group: numbers that only a length tells
-	codes   map[string]bool       // whether a carrier code or name is of a carrier whose forms are known
+	rules   map[string]*ruleCount // by group: numbers recognized only by their length
+	codes   map[string]bool       // whether a carrier code or name belongs to a carrier whose forms are known
 
 	contradictory map[Row]Finding
 
 	groups []Group
 	spool  *os.File     // findings, a JSON line each; nil while all are held
-	held   bytes.Buffer // further ones
-	err    error        // the first one of keeping findings: no more are kept
+	held   bytes.Buffer // findings not yet in spool
+	err    error        // the first error of keeping findings: no more are kept
 }
 
 // maxHeld bytes of findings need no file: an input with few of them needs no temporary folder.
@@ -158,7 +158,7 @@ type columns struct{ ref, number Finding }
 
 type ruleCount struct{ fit, failed int64 }
 
-// New returns a collector. The caller closes it.
+// New returns a collector. Callers must close it.
 func New() *Collector {
 	return &Collector{
 		keeper: newKeeper(),
@@ -171,7 +171,7 @@ func New() *Collector {
 	}
 }
 
-// Add takes a row and what reading found of it. r may be nil.
+// Add examines a row and reports the problems found by reading it. r may be nil.
 func (c *Collector) Add(r *intake.Reader, rec intake.Record) error {
 	file := c.file(r, rec.File)
 	for _, p := range rec.Problems {
@@ -207,7 +207,7 @@ func (c *Collector) file(r *intake.Reader, name string) int {
 	return len(c.cols) - 1
 }
 
-// report counts and keeps a finding, unless keeping one failed before.
+// report counts and keeps a finding, unless keeping one has failed.
 func (c *Collector) report(f Finding) {
 	if c.err != nil {
 		return
@@ -249,7 +249,7 @@ func (c *Collector) count(f Finding) {
 	}
 }
 
-// Report is what was found.
+// Report has the results of a [Collector].
 type Report struct {
 	Groups        []Group         // the gravest first
 	Forms         []FormCount     // most rows first
@@ -264,7 +264,7 @@ type Row struct {
 	Item tracking.Item
 }
 
-// Finish compares the rows with each other and returns what was found.
+// Finish compares the rows with each other and returns the findings.
 func (c *Collector) Finish() (*Report, error) {
 	if err := c.keeper.end(); err != nil {
 		return nil, fmt.Errorf("compare the rows: %w", err)
@@ -350,7 +350,7 @@ func (r *Report) All() iter.Seq2[Finding, error] {
 	}
 }
 
-// Close removes what was kept.
+// Close removes the temporary data.
 func (c *Collector) Close() {
 	_ = c.keeper.end() // of which Finish told
 	c.keeper.numbers.Close()

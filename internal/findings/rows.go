@@ -18,7 +18,7 @@ import (
 
 const compareHint = "compare it with the label or the carrier's own list"
 
-// examine reports what is odd with a row. unlike says that its number has no form, and that no more is known of it.
+// examine reports oddities of a row. unlike means that its number has no known form, and nothing else was found.
 func (c *Collector) examine(rec intake.Record, at *columns) (unlike bool) {
 	it := rec.Item
 	c.examineText(it.ReferID, tracking.FieldReferID, &at.ref)
@@ -54,7 +54,7 @@ func (c *Collector) examineCarrier(number, carrier string, r carriers.Reading, a
 
 const length1Z = 18
 
-// noNumber says why a value without a form is no number; empty if it may be one.
+// noNumber says why a value without a form is not a number; empty if it may be one.
 func noNumber(s string) (message, hint string) {
 	upper := strings.ToUpper(s)
 	parts := strings.FieldsFunc(upper, func(r rune) bool { return (r < '0' || r > '9') && (r < 'A' || r > 'Z') })
@@ -63,7 +63,7 @@ func noNumber(s string) (message, hint string) {
 	}
 	at := slices.IndexFunc(parts, func(part string) bool {
 		r := carriers.Read(part)
-		return part != upper && r.Known() && !r.Form.Loose && !r.Wrong() // the whole has no form
+		return part != upper && r.Known() && !r.Form.Loose && !r.Wrong() // the whole value has no form
 	})
 	switch {
 	case at >= 0:
@@ -81,7 +81,7 @@ func noNumber(s string) (message, hint string) {
 	return "", ""
 }
 
-// examineText reports the first thing that is odd with the text of a field.
+// examineText reports the first oddity in the text of a field.
 func (c *Collector) examineText(s, field string, at *Finding) (odd bool) {
 	if simple(s) {
 		return false
@@ -95,7 +95,7 @@ func (c *Collector) examineText(s, field string, at *Finding) (odd bool) {
 	return false
 }
 
-// simple reports whether s has only what carriers and most orders use.
+// simple reports whether s has only characters that carriers and most orders use.
 func simple(s string) bool {
 	for i := range len(s) {
 		if b := s[i]; (b < '0' || b > '9') && (b|0x20 < 'a' || b|0x20 > 'z') && b != '-' && b != '_' {
@@ -185,7 +185,7 @@ func severalInCell(s, field string) (kind Kind, message, hint string) {
 	return SeveralInCell, message, "give each number a row of its own, with the same referId"
 }
 
-// isCodeOf knows that codes are the service's own: dhl-paket is one of DHL Paket.
+// isCodeOf allows for the service's own codes: dhl-paket is one of DHL Paket.
 func isCodeOf(code string, f carriers.Form) bool {
 	if strings.EqualFold(code, f.Carrier) {
 		return true
@@ -200,7 +200,7 @@ func isCodeOf(code string, f carriers.Form) bool {
 	return false
 }
 
-// ofCarrier drops check digits of other carriers' forms that only a length tells.
+// ofCarrier ignores check digits of other carriers' forms that are recognized only by length.
 func ofCarrier(r carriers.Reading, code string) carriers.Reading {
 	if !r.Wrong() || code == "" {
 		return r
@@ -267,10 +267,10 @@ func wrongDigit(number string, at *Finding, r carriers.Reading) Finding {
 	return at.with(Warning, CheckDigit, number, message, compareHint)
 }
 
-// manyFailed is how many numbers of a length must fail, more than fit, for [UnknownCarrier].
+// manyFailed is how many numbers of a length must fail, and more than fit, for [UnknownCarrier].
 const manyFailed = 30
 
-// countRule counts numbers by length. Where most fail they are of a carrier without a published rule.
+// countRule counts numbers by length. If most of a length fail, their carrier has no published rule.
 func (c *Collector) countRule(number string, at *Finding, r carriers.Reading, n *FormCount) {
 	group := fmt.Sprint(len(number))
 	count := c.rules[group]
@@ -289,7 +289,7 @@ func (c *Collector) countRule(number string, at *Finding, r carriers.Reading, n 
 	c.report(f)
 }
 
-// dropped reports whether the findings of a group are none: see countRule.
+// dropped reports whether the findings of a group are dropped: see countRule.
 func (c *Collector) dropped(group string) bool {
 	n := c.rules[group]
 	return n != nil && n.failed >= manyFailed && n.failed > n.fit
@@ -307,7 +307,7 @@ func (c *Collector) reportUnknownCarriers() {
 	}
 }
 
-// Summary takes what reading found of a file as a whole.
+// Summary reports findings about a file as a whole.
 func (c *Collector) Summary(name string, s intake.Summary) error {
 	report := func(severity Severity, kind Kind, header, message, hint string) {
 		place := Finding{Problem: intake.Problem{File: name, Header: header}}
