@@ -1,5 +1,5 @@
-// Package disk says what the file system knows and the standard library does not show: how much room is left, who
-// besides the user may change a file. It makes files that leave nothing behind.
+// Package disk provides file system information that the standard library lacks: how much space is free, and who
+// besides the user may change a file. It creates files that leave nothing behind.
 package disk
 
 import (
@@ -12,7 +12,7 @@ import (
 	"slices"
 )
 
-// ForeignError says that another user put a file where others may write.
+// ForeignError reports that a file belongs to another user, in a folder where others may write.
 type ForeignError struct {
 	Path  string
 	Owner string
@@ -22,23 +22,22 @@ func (e *ForeignError) Error() string {
 	return fmt.Sprintf("%s belongs to %s, in a folder that other users can write to", e.Path, e.Owner)
 }
 
-// TempError says that a temporary file or folder could not be made.
+// TempError reports that a temporary file or folder could not be created.
 type TempError struct{ Err error }
 
 func (e *TempError) Error() string { return "temporary file: " + e.Err.Error() }
 func (e *TempError) Unwrap() error { return e.Err }
 
-// Changers says who besides the user and root can change a file or put another
-// in its place. The zero value stands for nobody.
+// Changers says who besides the user and root can change or replace a file. The zero value means nobody.
 type Changers struct {
 	Text   string // such as `everybody may write it`
-	Group  bool   // they are a group that the user belongs to
+	Group  bool   // a group that the user belongs to
 	Owner  bool   // another user owns it
-	Folder bool   // it is about the file's folder
+	Folder bool   // the file's folder is the problem
 }
 
-// RemoveAll removes path and all below it. Unlike [os.RemoveAll] it does so one by one: on a Windows without
-// POSIX deletes, such as Wine, that one fails.
+// RemoveAll removes path and everything below it. Unlike [os.RemoveAll] it removes one file at a time: on a Windows
+// without POSIX deletes, such as Wine, os.RemoveAll fails.
 func RemoveAll(path string) (err error) {
 	var found []string
 	_ = filepath.WalkDir(path, func(name string, _ fs.DirEntry, _ error) error {
@@ -55,14 +54,14 @@ func RemoveAll(path string) (err error) {
 
 const (
 	spillParts = 256
-	spillBlock = 8 << 10 // bytes of a part that are held
+	spillBlock = 8 << 10 // bytes of a part held in memory
 )
 
-// Spill keeps records by a key, in parts: all records of a key are in one. A part is held until it is a block long;
-// further blocks go to a file without a name. The zero value is empty. It is not safe for concurrent use.
+// Spill stores records by key, in parts: all records of a key are in one part. Up to one block of a part is in
+// memory; further blocks go to an unnamed file. The zero value is empty. It is not safe for concurrent use.
 type Spill struct {
 	parts [spillParts]spillPart
-	file  *os.File // nil while all are held
+	file  *os.File // nil while everything is in memory
 	end   int64
 }
 
@@ -73,7 +72,7 @@ type spillPart struct {
 
 type span struct{ at, size int64 }
 
-// Add keeps a record under a key. The caller sees to it that records can be told apart.
+// Add stores a record under a key. Callers must be able to separate the records.
 func (s *Spill) Add(key uint64, record ...byte) error {
 	p := &s.parts[key%spillParts]
 	p.held = append(p.held, record...)
@@ -97,8 +96,8 @@ func (s *Spill) Add(key uint64, record ...byte) error {
 	return nil
 }
 
-// Parts calls do with the records of one part after the other, in the order in which
-// they were added. They are valid until it returns.
+// Parts calls do with the records of one part after another, in the order in which they were added. They are valid
+// until do returns.
 func (s *Spill) Parts(do func(records []byte) error) error {
 	var all []byte
 	for i := range s.parts {
@@ -118,7 +117,7 @@ func (s *Spill) Parts(do func(records []byte) error) error {
 	return nil
 }
 
-// Close removes what was kept.
+// Close removes the stored records.
 func (s *Spill) Close() {
 	if s.file != nil {
 		_ = s.file.Close() // nobody reads it again

@@ -20,8 +20,8 @@ import (
 // TempVariable is the environment variable that names the folder of temporary files.
 const TempVariable = "TMPDIR"
 
-// Temp returns a new file in the folder for temporary ones that only the user
-// can read. It is gone once it is closed, however the process ends.
+// Temp returns a new file in the folder for temporary files that only the user can read. It disappears once it is
+// closed, however the process ends.
 func Temp() (*os.File, error) {
 	f, err := os.CreateTemp("", "waybill-*") // 0600
 	if err != nil {
@@ -33,10 +33,10 @@ func Temp() (*os.File, error) {
 	return f, nil
 }
 
-// Writable reports whether the user may write a file, or make files in a folder. It opens nothing.
+// Writable reports whether the user may write a file, or create files in a folder. It opens nothing.
 func Writable(path string) bool { return unix.Access(path, unix.W_OK) == nil }
 
-// Free returns how many bytes the user may still write in folder, and false if the system does not say.
+// Free returns how many bytes the user may still write in folder, and false if the system does not report it.
 func Free(folder string) (int64, bool) {
 	var st unix.Statfs_t
 	if err := unix.Statfs(folder, &st); err != nil {
@@ -51,7 +51,7 @@ const (
 	mostLinks   = 40 // as Linux
 )
 
-// ownerOf returns the user that a file belongs to, 0 if the system does not say.
+// ownerOf returns the user ID of a file's owner, 0 if the system does not report it.
 func ownerOf(info fs.FileInfo) int {
 	if st, ok := info.Sys().(*syscall.Stat_t); ok {
 		return int(st.Uid)
@@ -72,8 +72,8 @@ func userName(uid int) string {
 	return "user " + strconv.Itoa(uid)
 }
 
-// sharedGroup returns the group that may write a file besides the user; nothing
-// if it is the user's own, which has the user's name.
+// sharedGroup returns the group that may also write a file, or "" if it is the user's own group, which has the user's
+// name.
 func sharedGroup(info fs.FileInfo) string {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	if !ok || info.Mode()&groupWrites == 0 {
@@ -106,8 +106,8 @@ func Foreign(path string, info fs.FileInfo) error {
 	return &ForeignError{Path: path, Owner: userName(ownerOf(info))}
 }
 
-// Resolve returns what a path names, or would name, without symbolic links. A link on the
-// way that [Foreign] finds fault with is an error, unless root made it.
+// Resolve returns the target of a path, existing or not, without symbolic links. A link on the way for which
+// [Foreign] returns an error is an error, unless root made it.
 func Resolve(path string) (string, error) {
 	at := "/"
 	if !filepath.IsAbs(path) {
