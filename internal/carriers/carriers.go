@@ -9,11 +9,11 @@ import (
 
 // Form is one form in which a carrier, or several of them, write numbers.
 type Form struct {
-	Carrier string // such as "UPS"; [Several] where a bare length is all that is known
+	Carrier string // such as "UPS"; [Several] if only a length is known
 	Name    string // such as "1Z"
 	Source  string // where form and rule are published
 	Checked bool   // it has a check digit with a published rule
-	Loose   bool   // only its length, and ranges of digits, tell it from others
+	Loose   bool   // recognized only by its length and ranges of digits
 	Shared  bool   // other carriers deliver what has it: a postal service, or who prints labels for others
 }
 
@@ -23,7 +23,7 @@ const Several = "several carriers"
 // String returns carrier and name.
 func (f Form) String() string { return f.Carrier + " " + f.Name }
 
-// Reading is what the form of a number says.
+// Reading is the result of [Read].
 type Reading struct {
 	// Form is the form that the number has, the first of the table among those
 	// whose check digit fits; the zero Form if none is known.
@@ -36,14 +36,14 @@ type Reading struct {
 // Known reports whether the number has a known form.
 func (r Reading) Known() bool { return r.Form.Carrier != "" }
 
-// Wrong reports whether the check digit is wrong in every form that the number has.
+// Wrong reports whether the check digit is wrong in all forms of the number.
 func (r Reading) Wrong() bool { return len(r.Failed) > 0 }
 
-// Read returns what the form of a number says. Spaces, hyphens and the case of letters do not count.
+// Read recognizes the form of a number. It ignores spaces, hyphens and case.
 func Read(number string) Reading {
 	s := clean(number)
 	var failed []Form
-	var open, loose Form // without a check digit; loose ones have only a length
+	var open, loose Form // without a check digit; loose ones are known only by length
 	prefixed := false
 	for _, f := range forms() {
 		if !f.pattern.MatchString(s) {
@@ -81,13 +81,13 @@ func Has(number string, match func(Form) bool) bool {
 	return slices.ContainsFunc(forms(), func(f *form) bool { return f.pattern.MatchString(s) && match(f.named(s)) })
 }
 
-// Any reports whether match accepts a form that has a carrier.
+// Any reports whether match accepts the form of any carrier.
 func Any(match func(Form) bool) bool {
 	return slices.ContainsFunc(forms(),
 		func(f *form) bool { return f.Carrier != "" && f.Carrier != Several && match(f.Form) })
 }
 
-// lookalikes are letters that are read or typed for digits, and which.
+// lookalikes maps letters that are read or typed instead of digits to the digits.
 var lookalikes = strings.NewReplacer("O", "0", "Q", "0", "I", "1", "L", "1", "S", "5")
 
 const s10Length = 13
@@ -133,7 +133,7 @@ func Corrected(number string) (string, bool) {
 
 func isLetter[T byte | rune](c T) bool { return c >= 'A' && c <= 'Z' }
 
-// clean returns a number without spaces and hyphens, in capital letters.
+// clean returns a number in capital letters, without spaces and hyphens.
 func clean(number string) string {
 	return strings.Map(func(r rune) rune {
 		switch {

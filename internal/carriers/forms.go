@@ -13,8 +13,8 @@ type form struct {
 	Form
 
 	pattern *regexp.Regexp
-	from    int               // what the rule covers begins at this character
-	prepend string            // and with this
+	from    int               // the check digit's rule covers the text from this character
+	prepend string            // and this text before it
 	fits    func(string) bool // nil without a published rule
 }
 
@@ -24,14 +24,14 @@ type form struct {
 //go:embed forms.tsv
 var formTable string
 
-// rules are the published rules, by their names in the table.
+// rules are the published rules, by name in the table.
 var rules = map[string]func(string) bool{
 	"alternating": alternating, "astra": astra, "fedex12": fedex12, "fedex14": fedex14, "gls": gls, "gs1": gs1,
 	"identcode": identcode, "iso7064": iso7064, "luhn": luhn, "mod7": mod7, "s10": s10,
 	"usps20": usps20, "usps420": usps420,
 }
 
-// forms is read from the top: what has a beginning of its own stands before what has only a length.
+// forms is searched in order: forms with a distinct prefix come before those with only a length.
 var forms = sync.OnceValue(func() []*form {
 	var all []*form
 	for line := range strings.Lines(formTable) {
@@ -63,8 +63,8 @@ func (f *form) named(s string) Form {
 // either of them. The rest is as in package regexp, but for the dot, which is itself.
 var patternSigns = strings.NewReplacer("#", "[0-9]", "@", "[A-Z]", "*", "[0-9A-Z]", ".", `\.`)
 
-// posts are the postal services that people know by name, by the country code
-// that ends their S10 numbers. YP and WW are no countries: operators use them.
+// posts are the common names of postal services, by the country code at the end of S10 numbers. YP and WW are not
+// countries: operators use them.
 //
 //go:embed posts.tsv
 var posts string
@@ -78,10 +78,10 @@ func postalService(code string) string {
 	return "postal service of " + code
 }
 
-// A rule reports whether the last character of s is the check digit of those
-// before it. s has only what the form allows.
+// A rule reports whether the last character of s is the check digit of those before it. s has only characters that
+// the form allows.
 
-// weighted returns the sum of the digits of s, each times the weight at its place; the weights repeat.
+// weighted returns the sum of the digits of s, each times the weight at its position; the weights repeat.
 func weighted(s string, weights ...int) int {
 	sum := 0
 	for i := range len(s) {
@@ -152,7 +152,7 @@ func mod7(s string) bool {
 	return rest == check
 }
 
-// identcode weighs digits 4 and 9 in turn.
+// identcode weighs digits alternately with 4 and 9.
 func identcode(s string) bool {
 	body, check := cut(s)
 	return fill(weighted(body, 4, 9)) == check
@@ -201,7 +201,7 @@ func s10(s string) bool {
 	return "50987654321"[rest] == s[10] // 11 less the rest, but 0 for 10 and 5 for 11
 }
 
-// userAssigned reports whether code is AA, QM to QZ, XA to XZ or ZZ. XK is in use for Kosovo.
+// userAssigned reports whether code is AA, QM to QZ, XA to XZ or ZZ, except XK, which is used for Kosovo.
 func userAssigned(code string) bool {
 	return code == "AA" || code == "ZZ" || code[0] == 'Q' && code[1] >= 'M' || code[0] == 'X' && code != "XK"
 }
