@@ -7,7 +7,7 @@ const (
 	axisWidth  = 52
 	plotTop    = 16.0
 	plotHeight = 200.0
-	maxTicks   = 8 // names along the axis; half of them where it is narrow
+	maxTicks   = 8 // labels on the axis; half of them if it is narrow
 )
 
 func (p *Page) writeDays(w *writer) {
@@ -117,7 +117,7 @@ func tickAt(tick int) float64 {
 	return plotTop + plotHeight - plotHeight*float64(tick)/(ticks-1)
 }
 
-// niceTop returns the value at the top of an axis: the next one with four equal parts that are easy to read.
+// niceTop returns the value at the top of an axis: the next one that divides into four readable parts.
 func niceTop(most int64) int64 {
 	unit := math.Pow(10, math.Floor(math.Log10(math.Max(float64(most), 4)/4)))
 	for _, factor := range []float64{1, 2, 2.5, 5, 10} {

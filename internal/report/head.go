@@ -17,7 +17,7 @@ var script markup
 //go:embed filter.html
 var filter markup
 
-// policy allows the page its style and its script, by their hashes, and nothing else.
+// policy allows only the page's style and script, by their hashes.
 func policy() string {
 	return "default-src 'none'; style-src " + hashOf(style) + "; script-src " + hashOf(script) +
 		"; base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
@@ -119,7 +119,7 @@ func (p *Page) writeAttention(w *writer) {
 	w.html(printAll + "</section>\n")
 }
 
-// printAll chooses, by the style alone, that paper gets the whole page.
+// printAll makes paper show the whole page, by style only.
 const printAll markup = `<label class="all"><input id="all" type="checkbox"> ` +
 	"Print all of this page, not only what needs attention</label>\n"
 
@@ -137,7 +137,7 @@ func (p *Page) writeListed(w *writer, group markup, total int64, rows []Row) {
 	}
 }
 
-// sizeOfTable is more than what stands between the head of a page and its rows takes.
+// sizeOfTable is an upper bound for the output between the head of a page and its rows.
 const sizeOfTable = 16 << 10
 
 func (p *Page) writeColumns(w *writer) {
@@ -149,7 +149,7 @@ func (p *Page) writeColumns(w *writer) {
 		"</tr></thead>\n")
 }
 
-// writeRow writes a row, whose ends HTML does not need: ten thousand rows have room for more text so.
+// writeRow writes a row without the end tags that HTML does not need, which leaves room for more rows.
 func (p *Page) writeRow(w *writer, r *Row) {
 	w.put(`<tr class="%s`, classes[r.Class].letter)
 	if r.Stuck != "" {
@@ -166,7 +166,7 @@ func (p *Page) writeRow(w *writer, r *Row) {
 	w.put("<td>%s<td>%s<td>%s\n", r.Event, r.Checkpoint, r.Updated)
 }
 
-// writeRows writes rows as long as they fit into so many bytes, and returns how many.
+// writeRows writes rows as long as they fit into room bytes, and returns their number.
 func (p *Page) writeRows(w *writer, room int) int {
 	for i := range p.Rows {
 		before := w.Len()

@@ -1,5 +1,5 @@
-// Package report renders trackings as one HTML page that needs nothing beside itself: it loads no resource, its
-// policy allows its own style and script alone, and it can be read without the script.
+// Package report renders trackings as one self-contained HTML page: it loads no resource, its policy allows only its
+// own style and script, and it can be read without the script.
 package report
 
 import (
@@ -12,13 +12,13 @@ import (
 	"github.com/waybill-cli/waybill/internal/term"
 )
 
-// Limits of a page. What is beyond them is not in its table, and the page says so.
+// Limits of a page. Rows beyond them are left out of the table, and the page says so.
 const (
 	MaxRows  = 10_000    // of the table
 	MaxBytes = 5_000_000 // of the page
 )
 
-// Class is how a tracking stands.
+// Class is the condition of a tracking.
 type Class int
 
 // The classes, in the order in which charts stack them.
@@ -29,19 +29,19 @@ const (
 	NotReported
 )
 
-// Split is how many trackings are in each class.
+// Split counts the trackings in each class.
 type Split [4]int64
 
-// Total returns how many there are.
+// Total returns the number of trackings.
 func (s Split) Total() int64 { return s[Delivered] + s[UnderWay] + s[Problem] + s[NotReported] }
 
-// Page is what a report shows. Texts may be anything: they are escaped.
+// Page is the content of a report. Texts may be foreign: they are escaped.
 type Page struct {
 	Number func(int64) string // shows a count
 
 	Title   string
 	Facts   []Fact // whose trackings, when the report was made, what was selected
-	Summary string // of all trackings, as a line
+	Summary string // of all trackings, on one line
 
 	Counts     Split
 	Stuck      int64
@@ -49,51 +49,51 @@ type Page struct {
 	Delivered  string // their share
 	Exceptions []Line // statuses of problems
 	Days       []Bar  // the last days on which trackings were created
-	Before     Bar    // all days before these
-	NoDay      int64  // trackings of which that day is not known
+	Before     Bar    // all earlier days
+	NoDay      int64  // trackings whose day of creation is unknown
 	Sums       []Table
 
-	FirstProblems, FirstStuck []Row // that stand before the table
+	FirstProblems, FirstStuck []Row // shown before the table
 
-	Rows    []Row  // what needs attention first
+	Rows    []Row  // trackings that need attention come first
 	Zone    string // offset of the times of rows that have none, such as +01:00
-	Command string // writes all trackings; shown if the table has not all
+	Command string // writes all trackings; shown if the table lacks some
 }
 
-// Fact is a line of the head of a page.
+// Fact is a line in the head of a page.
 type Fact struct{ Name, Value string }
 
-// Bar is how the trackings of a day stand.
+// Bar counts the trackings of a day.
 type Bar struct {
 	Name string // the day
-	Axis string // the same in short
+	Axis string // the day in short form
 	Split
 }
 
-// Table is counts with a bar for each.
+// Table has counts with a bar for each.
 type Table struct {
 	Title, Note string
-	Columns     []string // first that of the names; the bar has none
+	Columns     []string // the first is for the names; the bar has none
 	Lines       []Line
 }
 
-// Line is a line of it.
+// Line is a line of a [Table].
 type Line struct {
 	Name  string
 	Cells []string
 	Split // of its bar
 }
 
-// Row is a tracking. Times have their offset if it is not that of the page.
+// Row is a tracking. Times have their offset if it differs from the page's.
 type Row struct {
 	Reference, Number, Carrier, Status, Event, Checkpoint, Updated string
 
-	Own   string // what the input said beside; empty for nothing
+	Own   string // further columns of the input; empty for none
 	Class Class
-	Stuck string // how long there was no checkpoint, such as "9 days"; empty if it is not stuck
+	Stuck string // how long there was no checkpoint, such as "9 days"; empty if not stuck
 }
 
-// Write writes the page and returns how many of its rows it has.
+// Write writes the page and returns how many of its rows are shown.
 func Write(w io.Writer, p *Page) (shown int, err error) {
 	var head, rows writer
 	p.writeHead(&head)
@@ -108,10 +108,10 @@ func Write(w io.Writer, p *Page) (shown int, err error) {
 	return shown, nil
 }
 
-// markup is HTML. A constant becomes one by itself, a text from outside does not.
+// markup is HTML. Only constants convert to it implicitly, foreign text does not.
 type markup string
 
-// writer writes HTML: markup as it is, and all else escaped.
+// writer writes HTML: markup unchanged, all other text escaped.
 type writer struct{ bytes.Buffer }
 
 func (w *writer) html(m markup) { w.WriteString(string(m)) }
