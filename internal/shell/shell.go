@@ -1,4 +1,4 @@
-// Package shell writes words as the shell at hand reads them, so that commands can be copied from messages.
+// Package shell quotes words for the user's shell, so that commands can be copied from messages.
 package shell
 
 import (
@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// Typed is a word of a line that is being typed.
+// Typed is a word of a command line being typed.
 type Typed struct {
 	Raw  string // as typed
-	Text string // without its quotes; nothing is expanded
-	Open byte   // the quote or parenthesis that is open at its end, 0 for none
+	Text string // without quotes; nothing is expanded
+	Open byte   // the quote or parenthesis still open at its end, 0 for none
 }
 
-// Parse divides a line for a POSIX shell into words. The last word is being typed; after a space it is empty.
+// Parse splits a line for a POSIX shell into words. The last word is being typed; after a space it is empty.
 func Parse(line string) (words []Typed) {
 	for redirected := false; ; {
 		line = strings.TrimLeft(line, " \t\n")
@@ -57,7 +57,7 @@ func Read(s string) Typed {
 		}
 		inside, size, closed := quoted(s[i+1:], open)
 		if i += size; open == '(' || open == '`' {
-			inside = s[start:min(i+1, len(s))] // a command is not run
+			inside = s[start:min(i+1, len(s))] // a command is not executed
 		}
 		text.WriteString(inside)
 		if !closed {
@@ -124,10 +124,10 @@ func backslashes(s string, before func(byte) bool) string {
 // windows says that commands are copied into PowerShell.
 const windows = runtime.GOOS == "windows"
 
-// Word returns s so that the shell reads it as one word.
+// Word quotes s so that the shell reads it as one word.
 func Word(s string) string { return word(s, windows) }
 
-// Line joins words to a command line.
+// Line joins words to a command line, each quoted.
 func Line(words ...string) string {
 	quoted := make([]string, len(words))
 	for i, w := range words {
@@ -136,7 +136,7 @@ func Line(words ...string) string {
 	return strings.Join(quoted, " ")
 }
 
-// Export returns the line that sets an environment variable for the commands that follow.
+// Export returns the line that sets an environment variable for later commands.
 func Export(name, value string) string { return export(name, value, windows) }
 
 func export(name, value string, windows bool) string {
@@ -146,7 +146,7 @@ func export(name, value string, windows bool) string {
 	return "export " + name + "=" + word(value, windows)
 }
 
-// word is for a POSIX shell, or for PowerShell: in double quotes without expansion, so that cmd reads it alike.
+// word quotes for a POSIX shell, or for PowerShell: in double quotes without expansion, so that cmd reads it alike.
 func word(s string, windows bool) string {
 	plain := "-_./=+,@%#~:"
 	if windows {
@@ -164,7 +164,7 @@ func word(s string, windows bool) string {
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
-// What PowerShell takes for quotes besides the ASCII ones.
+// Characters that PowerShell treats as quotes besides the ASCII ones.
 const (
 	doubleQuotes = "\u201c\u201d\u201e"
 	singleQuotes = "'\u2018\u2019\u201a\u201b"
