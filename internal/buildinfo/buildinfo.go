@@ -1,5 +1,5 @@
-// Package buildinfo tells which build of waybill is running. It needs no I/O:
-// everything it knows was put into the binary by whoever built it.
+// Package buildinfo identifies the running build of waybill. It needs no I/O: all data was put into the binary by its
+// builder.
 package buildinfo
 
 import (
@@ -11,12 +11,12 @@ import (
 // Set by the linker: -ldflags "-X github.com/waybill-cli/waybill/internal/buildinfo.version=…".
 // Nothing in the program assigns them.
 var (
-	version string // without a leading v; empty if the linker was not told
+	version string // without a leading v; empty if the linker did not set it
 	commit  string // full hash
-	date    string // RFC 3339, UTC: of the commit, so that equal sources make equal binaries
+	date    string // RFC 3339, UTC: of the commit, so that builds are reproducible
 )
 
-// Unreleased is the version of a build that was not told one.
+// Unreleased is the version of a build without a version.
 const Unreleased = "dev"
 
 // Info says what a binary was built from and for.
@@ -28,7 +28,7 @@ type Info struct {
 	Platform string `json:"platform"`         // GOOS/GOARCH
 }
 
-// Read returns what the linker or the go command put into the binary. It is safe for concurrent use.
+// Read returns the data that the linker or the go command put into the binary. It is safe for concurrent use.
 func Read() Info {
 	recorded, _ := debug.ReadBuildInfo()
 	return merge(Info{Version: version, Commit: commit, Date: date}, recorded)
@@ -37,7 +37,7 @@ func Read() Info {
 // UserAgent returns the program's name in HTTP requests: "waybill/VERSION".
 func UserAgent() string { return "waybill/" + Read().Version }
 
-// merge fills what the linker was not told from the go command's record, nil without modules.
+// merge fills values that the linker did not set from the go command's record, which is nil without modules.
 func merge(info Info, recorded *debug.BuildInfo) Info {
 	info.Go, info.Platform = runtime.Version(), runtime.GOOS+"/"+runtime.GOARCH
 	if recorded != nil {
@@ -69,7 +69,7 @@ func fill(info *Info, recorded *debug.BuildInfo) {
 	}
 }
 
-// release returns v as people write it: no leading v, and [Unreleased] for a build outside any version.
+// release returns v without a leading v, or [Unreleased] for a build without a version.
 func release(v string) string {
 	if v == "" || v == "(devel)" {
 		return Unreleased
