@@ -1,5 +1,5 @@
-// Package sandbox is the tracking service in miniature: stateful, on loopback, with everything that the interface
-// does not show as a setting. It serves `waybill sandbox`, the demo and the tests.
+// Package sandbox is a miniature tracking service: stateful, on loopback, with settings for everything that the
+// interface does not show. It serves `waybill sandbox`, the demo and the tests.
 package sandbox
 
 import (
@@ -13,12 +13,12 @@ import (
 	"github.com/waybill-cli/waybill/internal/webhook"
 )
 
-// Config is how a sandbox behaves. The zero value is usable: any key, no delay, nested answers.
+// Config configures a sandbox. The zero value is usable: any key, no delay, nested answers.
 type Config struct {
-	Key        string        // the only key that is accepted; empty accepts any but an empty one
+	Key        string        // the only accepted key; empty accepts any non-empty key
 	Processing time.Duration // how long a v2 tracking is Processing
-	Latency    time.Duration // before every answer
-	Seed       uint64        // timelines, faults and identifiers follow from it
+	Latency    time.Duration // before each answer
+	Seed       uint64        // determines timelines, faults and identifiers
 
 	Shape       func(found any) any // the answer about one tracking, or a list of them; nil for a message and data
 	CreateShape string              // empty, items, or a message
@@ -34,11 +34,11 @@ type Config struct {
 	WebhookSecret string
 	WebhookScheme webhook.Scheme
 
-	// WebhookTrouble is called the first time that the receiver does not take a delivery. It may be nil.
+	// WebhookTrouble is called when the receiver first fails to accept a delivery. It may be nil.
 	WebhookTrouble func(error)
 }
 
-// Ignored as Config.NumberParam means that no parameter queries by number.
+// Ignored as Config.NumberParam disables queries by number.
 const Ignored = "ignored"
 
 // Names of faults.
@@ -54,8 +54,8 @@ const (
 	FaultEnvelope  = "error-envelope" // 200 with {"code":401,…}, nothing stored
 	FaultNotFound  = "404-all"        // 404, nothing stored
 	FaultLate      = "late"           // connection cut, stored 3 s later
-	FaultFalseOK   = "200-before"     // a create is answered as if it were stored, and is not
-	FaultAbsent    = "absent"         // a query is answered as if there were no such tracking
+	FaultFalseOK   = "200-before"     // a create is answered as if stored, but is not
+	FaultAbsent    = "absent"         // a query is answered as if the tracking did not exist
 	FaultRefused   = "400-after"      // a create is stored, then 400
 	FaultThrottled = "429-after"      // a create is stored, then 429
 )
@@ -81,7 +81,7 @@ func faultApplies(name string, op operation) bool {
 
 const lateDelay = 3 * time.Second
 
-// ConfigError says which setting is wrong and what it may be.
+// ConfigError says which setting is wrong and which values are allowed.
 type ConfigError struct{ Setting, Problem string }
 
 func (e *ConfigError) Error() string { return e.Setting + ": " + e.Problem }

@@ -18,20 +18,20 @@ type Requests struct {
 	Detail   int64 `json:"detail"`
 }
 
-// Stats is what the sandbox counted.
+// Stats has the counters of the sandbox.
 type Stats struct {
 	Requests   Requests   `json:"requests"`
-	Created    int64      `json:"created"`  // creations, repeated ones included
+	Created    int64      `json:"created"`  // creations, including repeated ones
 	Distinct   int64      `json:"distinct"` // trackings
 	Deliveries Deliveries `json:"deliveries"`
-	Rows       []Row      `json:"rows,omitzero"` // in the order of creation; nil if not asked for
+	Rows       []Row      `json:"rows,omitzero"` // in order of creation; nil if not requested
 }
 
 // Deliveries counts webhook deliveries.
 type Deliveries struct {
-	Taken   int64 `json:"taken"`   // answered 2xx
-	Refused int64 `json:"refused"` // answered otherwise, each try
-	Waiting int   `json:"waiting"` // to be sent, or on their way
+	Taken   int64 `json:"taken"`   // answered with 2xx
+	Refused int64 `json:"refused"` // answered otherwise, per try
+	Waiting int   `json:"waiting"` // to be sent, or in flight
 }
 
 // Row is one tracking and how often it was created.
@@ -43,7 +43,7 @@ type Row struct {
 
 const noRows = "0"
 
-// Stats returns what was counted, without rows.
+// Stats returns the counters, without rows.
 func (s *Server) Stats() Stats { return s.stats(noRows) }
 
 func (s *Server) stats(rows string) Stats {
@@ -64,7 +64,7 @@ func (s *Server) stats(rows string) Stats {
 	return st
 }
 
-// Advance moves sandbox time ahead: shipments travel, and events are sent.
+// Advance moves sandbox time forward: shipments travel, and events are sent.
 func (s *Server) Advance(by time.Duration) {
 	s.state.mu.Lock()
 	s.state.offset += by
@@ -72,7 +72,7 @@ func (s *Server) Advance(by time.Duration) {
 	s.hooks.wake()
 }
 
-// Reset forgets every tracking, count and one-shot fault.
+// Reset deletes all trackings, counts and one-shot faults.
 func (s *Server) Reset() {
 	s.state.reset()
 	s.faults.mu.Lock()
@@ -80,7 +80,7 @@ func (s *Server) Reset() {
 	s.faults.mu.Unlock()
 }
 
-// Fault lets the next count requests of an operation ("" for any) meet a fault.
+// Fault injects a fault into the next count requests of an operation ("" for any).
 func (s *Server) Fault(name, op string, count int) error {
 	if !slices.Contains(Faults(), name) {
 		return &ConfigError{"fault", fmt.Sprintf("%q is unknown; there are %s", name, strings.Join(Faults(), ", "))}

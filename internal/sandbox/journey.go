@@ -16,7 +16,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
-// city is a place that shipments pass. Its offset is fixed: sandbox cities know no summer time.
+// city is a place on a route. Its offset is fixed: sandbox cities have no daylight saving time.
 type city struct {
 	name, state, zip string
 	offset           time.Duration // of local time from UTC
@@ -92,7 +92,7 @@ type step struct {
 	status status
 }
 
-// journey is what happens to a shipment, oldest step first, by seed, number and time of creation alone.
+// journey is the history of a shipment, oldest step first. It depends only on seed, number and time of creation.
 type journey struct {
 	carrier string
 	id      string // routerId
@@ -100,8 +100,8 @@ type journey struct {
 	steps   []step
 }
 
-// journey works out a parcel's journey. Three steps lie before its creation,
-// for a parcel is handed over before it is tracked; some are nearly there.
+// journey computes a parcel's journey. Three or more steps precede its creation, because a parcel is handed over
+// before it is tracked; some have almost arrived.
 func (s *Server) journey(p parcel) journey {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%d\x00%s\x00%s", s.config.Seed, p.item.ReferID, p.item.Number))
 	seed := rand.NewPCG(binary.BigEndian.Uint64(sum[:]), binary.BigEndian.Uint64(sum[8:]))
@@ -161,7 +161,7 @@ func (j journey) done(now time.Time) []step {
 	return j.steps[:max(n, 1)]
 }
 
-// after returns when the step that follows n done ones happens; far away if there is none.
+// after returns the time of the step after n done ones; far in the future if there is none.
 func (j journey) after(n int) time.Time {
 	if n >= len(j.steps) {
 		return j.made.AddDate(1000, 0, 0)
@@ -171,7 +171,7 @@ func (j journey) after(n int) time.Time {
 
 const millis = "2006-01-02T15:04:05.000Z"
 
-// object is a tracking as deliveries carry it.
+// object is a tracking as included in deliveries.
 //
 // Interface: Webhook delivery data object (`data` inside each delivered event).
 func (j journey) object(it tracking.Item, now time.Time) map[string]any {

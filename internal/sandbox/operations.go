@@ -102,7 +102,7 @@ func (s *Server) split(items []tracking.Item) (good []tracking.Item, results []m
 	return good, results
 }
 
-// created answers a create that was taken. What v1 tells of its trackings stands beside the results.
+// created answers an accepted create. In v1 the tracking data is next to the results.
 func (s *Server) created(w http.ResponseWriter, op operation, good []tracking.Item, results []map[string]any) {
 	if s.config.CreateShape == "empty" {
 		w.WriteHeader(http.StatusOK)

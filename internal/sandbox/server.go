@@ -73,7 +73,7 @@ func New(c Config) (*Server, error) {
 	return s, nil
 }
 
-// ServeHTTP answers one request, unless a page of another site made a browser send it.
+// ServeHTTP answers one request, unless another site's page made a browser send it.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if fromPage(r) {
 		refuse(w, http.StatusForbidden, "this request comes from a page of another site")
@@ -82,7 +82,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mux.ServeHTTP(w, r)
 }
 
-// fromPage reports whether a page of another site made the request, by its origin or the host that it asked.
+// fromPage reports whether another site's page made the request, judging by its origin or the requested host.
 func fromPage(r *http.Request) bool {
 	if origin := r.Header.Get("Origin"); origin != "" && origin != "http://"+r.Host {
 		return true
@@ -91,7 +91,7 @@ func fromPage(r *http.Request) bool {
 	return at != nil && at.IP.IsLoopback() && !loopback((&url.URL{Host: r.Host}).Hostname())
 }
 
-// Close ends what the sandbox does by itself, and waits for it.
+// Close stops the sandbox's background work, and waits for it.
 func (s *Server) Close() error {
 	s.stop()
 	s.tasks.Wait()
@@ -106,7 +106,7 @@ const (
 	opDetail   operation = "detail"
 )
 
-// admit does what every operation begins with, and reports false if the request was answered.
+// admit does the common checks of all operations, and reports false if it answered the request.
 func (s *Server) admit(w http.ResponseWriter, r *http.Request, op operation, method string) bool {
 	s.state.mu.Lock()
 	s.state.requests[op]++
@@ -127,7 +127,7 @@ func (s *Server) admit(w http.ResponseWriter, r *http.Request, op operation, met
 	return false
 }
 
-// sleep waits, and reports false if the client or the server went away.
+// sleep waits, and reports false if the client or the server has closed.
 func (s *Server) sleep(r *http.Request, d time.Duration) bool {
 	if d <= 0 {
 		return true
@@ -150,7 +150,7 @@ func answer(w http.ResponseWriter, status int, v any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Content-Length", strconv.Itoa(len(b)))
 	w.WriteHeader(status)
-	_, _ = w.Write(b) // the client may have gone
+	_, _ = w.Write(b) // the client may have closed
 }
 
 func refuse(w http.ResponseWriter, status int, message string) {
@@ -173,7 +173,7 @@ type oneShot struct {
 	left      int
 }
 
-// next returns the fault that a request meets, or "". query is what is asked for.
+// next returns the fault for a request, or "". query identifies the query.
 func (f *faults) next(op operation, query string) string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -201,7 +201,7 @@ func (f *faults) flaps(query string, p float64) bool {
 	return rand.New(rand.NewPCG(f.seed^h.Sum64(), f.asked[query])).Float64() < p //nolint:gosec // not a secret
 }
 
-// injectFault answers a request with a fault if one is due. store stores what came; good is the usual answer.
+// injectFault answers a request with a fault if one is due. store stores the items; good is the usual answer.
 func (s *Server) injectFault(w http.ResponseWriter, r *http.Request, op operation, store func(), good any) bool {
 	fault := s.faults.next(op, r.URL.RawQuery)
 	switch fault {
@@ -283,18 +283,18 @@ func loopback(host string) bool {
 	return ip != nil && ip.IsLoopback()
 }
 
-// parcel is one created tracking. Its journey is worked out on demand, from the seed and the number.
+// parcel is one created tracking. Its journey is computed on demand, from the seed and the number.
 type parcel struct {
 	item    tracking.Item
 	created int       // how often it was created
 	at      time.Time // sandbox time of its creation
-	real    time.Time // the clock's time of its creation
-	instant bool      // made by v1: never Processing
+	real    time.Time // wall-clock time of its creation
+	instant bool      // created by v1: never Processing
 	sent    int       // how many steps of its journey were sent as events
-	due     time.Time // sandbox time of the next step that is to be sent; zero if not looked at yet
+	due     time.Time // sandbox time of the next step to send; zero if not computed yet
 }
 
-// state is what the sandbox remembers.
+// state is the sandbox's memory.
 type state struct {
 	mu       sync.Mutex
 	byKey    map[tracking.Key]int
@@ -313,10 +313,10 @@ func (s *state) reset() {
 	s.parcels, s.requests, s.made, s.offset = nil, map[operation]int64{}, 0, 0
 }
 
-// now is sandbox time, while mu is held.
+// now returns sandbox time. mu must be held.
 func (s *state) now() time.Time { return time.Now().Add(s.offset).UTC() }
 
-// store creates the items. Those that are there already are counted again.
+// store creates the items. For existing ones it increases the count.
 func (s *state) store(items []tracking.Item, op operation) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

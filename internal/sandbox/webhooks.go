@@ -18,15 +18,15 @@ import (
 )
 
 const (
-	emitTick     = 50 * time.Millisecond // how often journeys are looked at
+	emitTick     = 50 * time.Millisecond // how often journeys are checked
 	emitTimeout  = 10 * time.Second      // for one delivery
 	emitTries    = 6
 	emitPause    = 200 * time.Millisecond // before the second try; doubling
 	emitQueue    = 10_000                 // deliveries waiting; more are dropped and counted
-	emitPerRound = 5_000                  // parcels looked at in one round
+	emitPerRound = 5_000                  // parcels checked in one round
 )
 
-// Emission asks for one delivery beside those that journeys cause.
+// Emission requests one delivery in addition to those that journeys cause.
 type Emission struct {
 	ReferID        string `json:"referId"`        // empty: by number
 	TrackingNumber string `json:"trackingNumber"` // both empty: the first tracking
@@ -46,7 +46,7 @@ type emitter struct {
 	s        *Server
 	target   *url.URL
 	client   *http.Client
-	reported bool // that a delivery was not taken; used by run alone
+	reported bool // a failed delivery was reported; used only by run
 
 	mu      sync.Mutex
 	queue   []delivery
@@ -105,7 +105,7 @@ func (e *emitter) run(ctx context.Context) {
 	}
 }
 
-// collect turns the steps that lie behind since the last look into events.
+// collect turns the steps since the last check into events.
 func (e *emitter) collect() {
 	s := e.s
 	var events []map[string]any
@@ -123,7 +123,7 @@ func (e *emitter) collect() {
 			continue
 		}
 		if p.sent == 0 {
-			p.sent = done - 1 // what was before the creation is one event
+			p.sent = done - 1 // the steps before the creation are one event
 		}
 		for ; p.sent < done; p.sent++ {
 			if st := j.steps[p.sent]; p.sent+1 == done || st.status != j.steps[p.sent+1].status {
@@ -142,13 +142,13 @@ func (e *emitter) collect() {
 	}
 }
 
-// event is what happened at one step of a journey.
+// event returns the event for one step of a journey.
 //
 // Interface: Events.
 func event(j journey, it tracking.Item, n int) map[string]any {
 	st := j.steps[n]
 	data := j.object(it, st.at)
-	for _, name := range []string{"referId", "carrierCode"} { // of answers alone
+	for _, name := range []string{"referId", "carrierCode"} { // only in answers
 		delete(data, name)
 	}
 	return map[string]any{
@@ -248,7 +248,7 @@ func (e *emitter) sign(req *http.Request, d delivery) error {
 	return nil
 }
 
-// Emit sends one event of a tracking, whatever its journey says.
+// Emit sends one event of a tracking, regardless of its journey.
 func (s *Server) Emit(m Emission) error {
 	if s.hooks == nil {
 		return errors.New("no webhook URL is set (--webhook-url)")
