@@ -137,14 +137,14 @@ func storePlaceError(s string) string {
 	case strings.Contains(path, "://"):
 		return "the path of a file such as /srv/waybill/waybill.db, not a URL, or postgres://USER@HOST/DATABASE"
 	case strings.Contains(rest, "@"),
-		strings.HasPrefix(strings.ToLower(scheme), "postgres") && strings.HasPrefix(rest, "/"), // a letter is missing
+		strings.HasPrefix(strings.ToLower(scheme), "postgres") && strings.HasPrefix(rest, "/"), // a slash is missing
 		isOption && slices.Contains([]string{"host", "hostaddr", "port", "user", "password", "dbname", "sslmode"}, first):
 		return "the path of a file such as /srv/waybill/waybill.db, or postgres://USER@HOST/DATABASE"
 	}
 	return ""
 }
 
-// hostAndPort is a host of a server's URL, with or without a port.
+// hostAndPort matches a host of a server's URL, with or without a port.
 var hostAndPort = regexp.MustCompile(`^(\[[^\[\]]+\]:?|[^\[\]:]*:?)[0-9]*$`)
 
 // serverStore refuses a password: it would be visible in the process list, in the shell's history, and wherever the

@@ -65,7 +65,7 @@ func (s Setting) codec() codec {
 	}
 }
 
-// fromTexts decodes a flag or a variable: of a kind with parts a part each, of others the last text.
+// fromTexts decodes a flag or a variable. For a kind with parts, each text is a part; for others, the last text counts.
 func (s Setting) fromTexts(texts []string) (any, error) {
 	c := s.codec()
 	switch {

@@ -47,9 +47,9 @@ type Config struct {
 	Verbose bool   `mapstructure:"verbose"`
 	Debug   bool   `mapstructure:"debug"`
 	Profile string `mapstructure:"profile"`  // DefaultProfile or another
-	Account string `mapstructure:"account"`  // else the base URL; may be empty
+	Account string `mapstructure:"account"`  // the base URL by default; may be empty
 	BaseURL string `mapstructure:"base_url"` // see normalizeURL; empty for none
-	// An absolute path, or a server, see [IsServer]; empty if no place is known, see [Config.StorePath].
+	// An absolute path, or a server, see [IsServer]; empty if it has no default, see [Config.StorePath].
 	Store             string                       `mapstructure:"store"`
 	StorePasswordFile string                       `mapstructure:"store_password_file"` // absolute path; empty for none
 	InsecureStore     bool                         `mapstructure:"insecure_store"`
@@ -60,10 +60,10 @@ type Config struct {
 	Concurrency       int                          `mapstructure:"concurrency"` // at least 1
 	BatchSize         int                          `mapstructure:"batch_size"`  // rows; 0 for as many as the service takes
 	Rate              float64                      `mapstructure:"rate"`        // requests per second; 0 for no limit
-	Encoding          string                       `mapstructure:"encoding"`    // empty to find out
+	Encoding          string                       `mapstructure:"encoding"`    // empty to detect it
 	Map               map[string]string            `mapstructure:"map"`         // field, see MapFields, to header
 	Maps              map[string]map[string]string `mapstructure:"maps"`        // saved mappings by name
-	Carriers          map[string]string            `mapstructure:"carriers"`    // name, without case, to code
+	Carriers          map[string]string            `mapstructure:"carriers"`    // case-insensitive name to code
 	StripSpaces       bool                         `mapstructure:"strip_spaces"`
 	KeepColumns       bool                         `mapstructure:"keep_columns"`
 	Statuses          map[string]string            `mapstructure:"statuses"` // number or name as sent, to the name shown
@@ -94,7 +94,7 @@ type Query struct {
 
 // Create says how the response to a create is read.
 type Create struct {
-	Accepted []tracking.Match `mapstructure:"accepted"` // all must hold; empty for the built-in signs
+	Accepted []tracking.Match `mapstructure:"accepted"` // all must match; empty for the built-in rules
 }
 
 // Webhook says how deliveries are verified. The secrets are in [Config.WebhookSecrets].
@@ -107,9 +107,9 @@ type Webhook struct {
 
 // Listen says where deliveries are received.
 type Listen struct {
-	Addr          string `mapstructure:"addr"`           // HOST:PORT; port 0 for any that is free
+	Addr          string `mapstructure:"addr"`           // HOST:PORT; port 0 for any free port
 	MaxBody       Size   `mapstructure:"max_body"`       // at least 1
-	MaxUnverified Size   `mapstructure:"max_unverified"` // as inbox.Retention counts; 0 for none
+	MaxUnverified Size   `mapstructure:"max_unverified"` // as inbox.Retention counts; 0 keeps none
 }
 
 // Load determines all settings. Its error is a [*KeyError] that names the flag or variable, or the file, line and key
@@ -139,7 +139,7 @@ func (c Config) RequireBaseURL() (string, error) {
 	return c.BaseURL, nil
 }
 
-// StorePath returns the store's path or server, see [IsServer]; a [*KeyError] if none is set and no folder known.
+// StorePath returns the store's path or server, see [IsServer]; a [*KeyError] if none is set or known by default.
 func (c Config) StorePath() (string, error) {
 	if c.Store == "" {
 		return "", c.Refuse("store", "there is no home folder to put it in", "pass --store FILE, or set WAYBILL_STORE")

@@ -67,7 +67,7 @@ func (d *Draft) Profile() (string, error) {
 
 // Has reports whether the file sets a key, known or not, in a profile.
 func (d *Draft) Has(profile, key string) bool {
-	n, _ := parse(d.Old) // nil for a text that is not valid
+	n, _ := parse(d.Old) // nil if the text is not valid
 	for _, name := range profilePlace(profile, placeOf(key)) {
 		n = below(n, name)
 	}
@@ -88,10 +88,10 @@ func (d *Draft) Holds(profile, key string, secret Secret) bool {
 	return isSecret && has.Reveal() == secret.Reveal()
 }
 
-// shortestHidden is how long a secret is that [Draft.Hide] hides, in bytes: shorter ones can stand elsewhere too.
+// shortestHidden is the minimum length, in bytes, of secrets that [Draft.Hide] hides: shorter text may occur elsewhere.
 const shortestHidden = 8
 
-// Hide returns the file's text with marks for secrets, for a copy that outlives this process, and what restores it.
+// Hide replaces secrets in data with marks, for a copy that outlives this process. restore puts the secrets back.
 func (d *Draft) Hide(data []byte) (hidden []byte, restore func([]byte) []byte) {
 	var forth, back []string
 	for _, name := range d.made.names() {

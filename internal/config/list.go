@@ -127,9 +127,9 @@ func text(v any) string {
 
 func plainNumber(n float64) string { return strconv.FormatFloat(n, 'f', -1, 64) }
 
-// compactJSON writes what plain returns.
+// compactJSON encodes a result of plain.
 func compactJSON(v any) string {
-	b, _ := jsonscan.Marshal(v) // JSON's own types always encode
+	b, _ := jsonscan.Marshal(v) // JSON types always encode
 	return string(b)
 }
 

@@ -65,7 +65,7 @@ func (s Secret) Format(f fmt.State, _ rune) {
 // MarshalText returns [Secret.String]; JSON, YAML and slog use it. It never fails.
 func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// MaxSecretFile is the largest file that is read as a secret, in bytes.
+// MaxSecretFile is the maximum size of a file with a secret, in bytes.
 const MaxSecretFile = 64 << 10
 
 const stdinName = "-"
@@ -211,7 +211,7 @@ func KeyringEntry(key Secret, base string) string {
 	return strings.TrimSuffix(key.Reveal()+"\n"+base, "\n")
 }
 
-// APIKeySetting returns the setting with the API key: api_key, api_key_file or api_key_keyring; empty for none.
+// APIKeySetting returns the setting with the API key: api_key, api_key_file or api_key_keyring; empty if none is set.
 func (c Config) APIKeySetting() string { return c.key.setting }
 
 // WebhookSecrets returns the secrets of deliveries, read anew at each call, or none if none is set. Their names are

@@ -83,7 +83,7 @@ func named(key string) (Setting, string) {
 	return Setting{}, ""
 }
 
-// CheckKey reports whether a key's setting is a secret. The error for an unknown key, a [*KeyError], has the nearest.
+// CheckKey reports whether a setting is a secret. For an unknown key, the error is a [*KeyError] with the nearest key.
 func CheckKey(key string) (secret bool, err error) {
 	s := settingOf(key)
 	if parent, name := named(key); s.Key != "" || parent.Key != "" && strings.TrimSpace(name) != "" {
@@ -152,7 +152,7 @@ const notUnchanged = "can't be written to the file unchanged"
 
 func nodeOf(v any) *yaml.Node {
 	n := &yaml.Node{}
-	_ = n.Encode(v) // JSON's own types always encode
+	_ = n.Encode(v) // JSON types always encode
 	if _, isList := v.([]string); isList {
 		n.Style = yaml.FlowStyle
 	}
@@ -289,7 +289,7 @@ func remove(n *yaml.Node, keys []string, keep int) {
 		}
 	}
 	n.Content = slices.Delete(n.Content, i, i+2)
-	place := &n.HeadComment // of what is empty now
+	place := &n.HeadComment // if n is empty now
 	switch {
 	case i < len(n.Content):
 		place = &n.Content[i].HeadComment

@@ -30,7 +30,7 @@ const (
 	KindSecret   Kind = "secret"   // text that is never shown
 	KindList     Kind = "list"     // of texts
 	KindIntegers Kind = "integers" // a list of integers
-	KindNames    Kind = "names"    // name to text; levels add up, name by name
+	KindNames    Kind = "names"    // name to text; levels are merged name by name
 	KindMatches  Kind = "matches"  // a list of [tracking.Match]
 	KindAbsents  Kind = "absents"  // a list of [tracking.Absent]
 	KindMaps     Kind = "maps"     // name to a value of KindNames; levels add up, name by name
@@ -60,13 +60,13 @@ type Setting struct {
 	most    float64             // of numbers and sizes
 }
 
-// Sections of help that have flags of settings.
+// Sections of the help with flags of settings.
 const (
 	InputSection    = "Input"
 	RequestsSection = "Requests"
 )
 
-// Why the project file may not set a key: it may come with a cloned repository.
+// Reasons why the project file, which may come with a cloned repository, may not set a key.
 const (
 	whyAddress = "it would decide where the API key is sent"
 	whyKey     = "keys belong to the user"

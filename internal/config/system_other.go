@@ -8,7 +8,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/shell"
 )
 
-// othersWithAccess says who besides the owner may read or change the file; empty if nobody may.
+// othersWithAccess describes who besides the owner may read or change the file; empty if nobody may.
 func othersWithAccess(_ string, info fs.FileInfo) (string, error) {
 	if info.Mode().Perm()&0o077 == 0 {
 		return "", nil

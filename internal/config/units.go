@@ -16,7 +16,7 @@ type unit struct {
 	length int64 // nanoseconds or bytes
 }
 
-// The units, longest first. A day is always 24 hours.
+// The units, largest first. A day is always 24 hours.
 var (
 	durationUnits = []unit{
 		{"d", int64(24 * time.Hour)},
@@ -33,7 +33,7 @@ var (
 var durationPart = regexp.MustCompile(`^([0-9.]*)([^0-9.]*)`)
 
 // ParseDuration reads a duration such as 30s, 2m, 1h30m, 1.5h or 7d. The units are ms, s, m, h and d, of 24 hours.
-// A number without a unit, zero included, a sign, and anything past 290 years are refused.
+// It refuses a number without a unit, even zero, a sign, and durations over about 290 years.
 func ParseDuration(s string) (time.Duration, error) {
 	if s == "" {
 		return 0, errors.New("empty; use a duration such as 30s, 2m, 1h or 7d")
@@ -64,7 +64,7 @@ func ParseDuration(s string) (time.Duration, error) {
 // ErrTooLong reports that a duration is longer than can be represented.
 var ErrTooLong = errors.New("is too long")
 
-// FormatDuration writes d as [ParseDuration] reads it: 2m, 1h30m, 7d. It drops the sign and parts of milliseconds.
+// FormatDuration formats d for [ParseDuration]: 2m, 1h30m, 7d. It drops the sign and fractions of a millisecond.
 func FormatDuration(d time.Duration) string {
 	rest := int64(d.Abs().Truncate(time.Millisecond))
 	if rest == 0 {
@@ -83,8 +83,8 @@ func FormatDuration(d time.Duration) string {
 // Size is a number of bytes.
 type Size int64
 
-// ParseSize reads a size such as 5MiB or 5 MB: a number with the unit B, kB, MB, GB,
-// KiB, MiB or GiB, in any case. A number without a unit is refused, but for 0.
+// ParseSize reads a size such as 5MiB or 5 MB: a number with the unit B, kB, MB, GB, KiB, MiB or GiB, in any case. It
+// refuses a number without a unit, except 0.
 func ParseSize(s string) (Size, error) {
 	s = strings.ReplaceAll(s, " ", "")
 	end := strings.IndexFunc(s, func(r rune) bool { return r != '.' && (r < '0' || r > '9') })
@@ -106,7 +106,7 @@ func ParseSize(s string) (Size, error) {
 	return 0, fmt.Errorf("%q is not a size such as 512kB, 5MB or 1GiB", short(s))
 }
 
-// String writes the size as [ParseSize] reads it, in the largest unit that divides it.
+// String formats the size for [ParseSize], in the largest unit that divides it.
 func (s Size) String() string {
 	for _, u := range sizeUnits {
 		if s != 0 && int64(s)%u.length == 0 {

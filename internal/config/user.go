@@ -143,7 +143,7 @@ func (u userFile) refuseReadable(info fs.FileInfo) error {
 	return nil
 }
 
-// refuseChangers refuses a file that others may change: it decides where the key goes, or is the key.
+// refuseChangers refuses a file that others may change, as it contains a secret or decides where the key is sent.
 func refuseChangers(path string, c disk.Changers) error {
 	hint := restrictCommand(path)
 	switch {

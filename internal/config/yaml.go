@@ -13,7 +13,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// MaxFile is the largest file of settings that is read, in bytes.
+// MaxFile is the maximum size of a settings file, in bytes.
 const MaxFile = 1 << 20
 
 // maxDepth is the maximum nesting of a file of settings; a scheme in a profile needs 6.
