@@ -104,7 +104,7 @@ func (p *page) line(r *Rows, row []Cell) error {
 			space = max(space, min(at, 1))
 			r.add(term.Styled(strings.Repeat(" ", space)))
 			if width == 0 {
-				c.Style = term.Normal // as on a page: nothing is there to be seen
+				c.Style = term.Normal // as in styled: the text is not visible
 			}
 			r.add(r.sink.out.Style(c.Style, c.Text))
 			at += space + width

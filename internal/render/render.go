@@ -25,7 +25,7 @@ const (
 	XLSX  Format = "xlsx" // a workbook, one sheet per table
 )
 
-// Options say how results are printed. The zero value prints tables.
+// Options configure how results are printed. The zero value prints tables.
 type Options struct {
 	Format string // a [Format]; empty for table
 	JQ     string // filter for JSON output, empty for none; with table it implies json

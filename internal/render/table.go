@@ -43,7 +43,7 @@ type Cell struct {
 	Time  time.Time // the time that Text shows, if it is generated here
 }
 
-// Rows writes the rows of a table or of CSV as they come, in constant memory. It is not safe for concurrent use.
+// Rows writes the rows of a table or of CSV as they are added, in constant memory. It is not safe for concurrent use.
 //
 // On a terminal a table is aligned, and fits the first [pageRows] rows. Columns get room in the order of
 // [Column].Rank, each as much as its widest cell; flexible ones up to 40 columns, identifiers up to 36. A column
