@@ -37,7 +37,8 @@ type Page struct {
 // CanRedraw reports whether Out is a terminal that can show a [Page].
 func (t *IO) CanRedraw() bool { return t.Out.movable && t.Out.file != nil }
 
-// Page begins to show a page. draw writes at most so many lines to w, in another goroutine. The caller stops it.
+// Page begins to show a page. draw writes at most height lines to w; it is called at once, then by another goroutine.
+// The caller stops the page.
 func (t *IO) Page(draw func(w *Writer, height int)) *Page {
 	p := &Page{running: running{io: t}, draw: draw}
 	t.Out.screen.begin(t.Out)

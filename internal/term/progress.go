@@ -109,11 +109,11 @@ func (p *Progress) labelled(parts []Part) []Part {
 	return parts
 }
 
-// spin starts a spinner and returns what ends it. Its goroutine ends within a frame, and writes nothing meanwhile.
+// spin starts a spinner and returns a function that ends it. Its goroutine then ends within a frame and writes nothing.
 func (p *Progress) spin() func() {
 	w := p.io.Err
 	s := spinner.New(spinner.CharSets[9], frameEvery, spinner.WithWriterFile(w.file))
-	s.HideCursor = false // it would stay hidden after a kill
+	s.HideCursor = false // a hidden cursor would stay hidden after a kill
 	s.Writer = spinnerOutput{w, p}
 	s.PreUpdate = func(s *spinner.Spinner) { // called with s locked
 		s.Suffix = " " + p.Line(w.Width())

@@ -145,7 +145,7 @@ type Styled string
 
 const resetSequence = "\x1b[0m"
 
-// styleSequences switch styles on. A styled write may hold only these and the reset.
+// styleSequences turn styles on. A styled write may contain only these sequences and the reset.
 var styleSequences = [...]string{
 	Heading: "\x1b[1m",
 	Good:    "\x1b[32m",

@@ -8,13 +8,13 @@ import (
 	"syscall"
 )
 
-// Output returns all that is written to the terminal behind ptmx, until the last program has closed it.
+// Output returns everything written to the terminal behind ptmx, until the last program has closed it.
 func Output(ptmx *os.File) io.Reader { return output{ptmx} }
 
 type output struct{ ptmx *os.File }
 
-// Read implements [io.Reader]. Linux looks for bytes before it looks whether the terminal is closed: its first EIO may
-// come before the bytes that were written in between, its second can't.
+// Read implements [io.Reader]. Linux checks for bytes before it checks whether the terminal is closed, so bytes written
+// in between may follow the first EIO, but not the second.
 func (o output) Read(p []byte) (int, error) {
 	n, err := o.ptmx.Read(p)
 	if errors.Is(err, syscall.EIO) {
