@@ -167,7 +167,7 @@ func formatToken(code string) (token string, isText bool, rest string) {
 	return "", true, rest
 }
 
-// formatParts returns the parts of a code, the code without its texts, in lower case, and the texts.
+// formatParts returns the parts of a code, the code in lower case without its texts, and the texts.
 func formatParts(code string) (parts []formatPart, bare, texts string) {
 	for code != "" {
 		token, isText, rest := formatToken(code)

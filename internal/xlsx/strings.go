@@ -164,7 +164,7 @@ func unescape(b []byte) []byte {
 	return out
 }
 
-// appendEscaped appends a text as XML. What XML can't hold, or looks like an escape, becomes one such as _x0001_.
+// appendEscaped appends a text as XML. It escapes characters that XML does not keep, and text like an escape.
 func appendEscaped(dst []byte, s string) []byte {
 	for i, r := range s {
 		switch {

@@ -26,7 +26,7 @@ type Value struct {
 	Format string    // code of the number format of a number, empty for General
 }
 
-// maxWidth and minWidth are the widths of columns, in characters.
+// minWidth and maxWidth limit the widths of columns, in characters.
 const (
 	minWidth  = 8
 	maxWidth  = 60
@@ -112,7 +112,7 @@ func (w *Writer) freeName(name string) string {
 	}
 }
 
-// Row writes a row, or keeps it until columns have widths. Missing values are empty. A full sheet is [ErrFull].
+// Row writes a row, or holds it until the widths are known. Missing values are empty. A full sheet returns [ErrFull].
 func (w *Writer) Row(values []Value) error {
 	if w.part == nil {
 		return errors.New("no sheet was begun")
@@ -260,7 +260,7 @@ func cutText(text string, limit int) string {
 	return text
 }
 
-// serial returns a time as a number of days; false before 1 March 1900, about which spreadsheets disagree.
+// serial returns a time as a number of days; false before 1 March 1900, where spreadsheets disagree, and after 9999.
 func serial(t time.Time) (string, bool) {
 	day := time.Date(t.Year(), t.Month(), t.Day(), 0, 0, 0, 0, time.UTC)
 	days := int64(day.Sub(time.Date(1899, 12, 30, 0, 0, 0, 0, time.UTC)) / (24 * time.Hour))
@@ -333,7 +333,7 @@ func (w *Writer) Close() error {
 	return w.err
 }
 
-// templates are the parts of a workbook besides its sheets.
+// templates has the parts of a workbook except its sheets.
 //
 //go:embed parts
 var templates embed.FS
@@ -354,7 +354,7 @@ func (w *Writer) put(name, template string, args ...any) {
 	}
 }
 
-// firstFormat is the number of [timeFormat]; those of values follow.
+// firstFormat is the number of [timeFormat]; the formats of values follow.
 const firstFormat = 164
 
 const (

@@ -1,6 +1,6 @@
-// Package xlsx reads and writes XLSX workbooks as streams, in memory that does not grow with their rows. It says how
-// each cell is shown, and what a number format hides of it, which no library found does. It changes no text, and
-// calculates nothing: formulas have the values that were saved with them.
+// Package xlsx reads and writes XLSX workbooks as streams, in memory that does not grow with the number of rows. It
+// returns how each cell is displayed and what its number format hides, which no library that we found does. It changes
+// no text and calculates nothing: a formula has the value that was saved with it.
 package xlsx
 
 import (
@@ -32,7 +32,7 @@ const (
 	Foreign               // of another format; Message names it
 )
 
-// Error says that a workbook can't be read, or not any further.
+// Error is the reason why a workbook, or the rest of it, can't be read.
 type Error struct {
 	Kind    Kind
 	Part    string // of the archive, empty for all of it
@@ -51,10 +51,10 @@ func (e *Error) Error() string {
 	return e.Message
 }
 
-// Hint says what to do about it.
+// Hint returns what to do about the error.
 func (e *Error) Hint() string { return e.hint }
 
-// What to do about a workbook that can't be read.
+// Hints for workbooks that can't be read.
 const (
 	hintSaveAgain = "open it in a spreadsheet and save it again as XLSX, or export it again"
 	hintCut       = "check that the file is complete: copy or download it again, or " + hintSaveAgain
@@ -79,7 +79,7 @@ type Sheet struct {
 	part   string
 }
 
-// Workbook is a workbook that is read. It is not safe for concurrent use.
+// Workbook is an open workbook. It is not safe for concurrent use.
 type Workbook struct {
 	Sheets  []Sheet
 	parts   archive
@@ -88,7 +88,7 @@ type Workbook struct {
 	strings *sharedStrings
 }
 
-// Magic reports whether bytes begin what [Open] knows: a zip archive, or a container of encrypted and old workbooks.
+// Magic reports whether head starts a file that [Open] knows: a zip archive, or a container of encrypted or old files.
 func Magic(head []byte) bool {
 	return slices.ContainsFunc([]string{"PK\x03\x04", "PK\x05\x06", oleMagic}, func(magic string) bool {
 		return bytes.HasPrefix(head, []byte(magic))
@@ -97,9 +97,9 @@ func Magic(head []byte) bool {
 
 const oleMagic = "\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 
-// Open reads what a workbook of so many bytes consists of. temp makes a file for shared strings that are too many for
-// memory: it is closed with the workbook, and should be gone then. The caller closes the workbook; r must stay open
-// until then. The error is an [*Error], or one of r or of the disk.
+// Open reads the structure of a workbook of size bytes. temp creates a file for shared strings that are too large for
+// memory; closing the workbook closes this file, which should remove it. The caller closes the workbook; r must stay
+// open until then. The error is an [*Error], or an error of r or of the disk.
 func Open(r io.ReaderAt, size int64, temp func() (*os.File, error)) (*Workbook, error) {
 	head := make([]byte, len(oleMagic))
 	if n, err := r.ReadAt(head, 0); err != nil && !errors.Is(err, io.EOF) {
@@ -123,16 +123,16 @@ func Open(r io.ReaderAt, size int64, temp func() (*os.File, error)) (*Workbook, 
 	return b, nil
 }
 
-// Close frees what the workbook holds.
+// Close releases the resources of the workbook.
 func (b *Workbook) Close() {
 	if b.strings != nil && b.strings.file != nil {
-		_ = b.strings.file.Close() // it is gone then
+		_ = b.strings.file.Close() // this removes it
 	}
 }
 
 type relation struct{ kind, target string }
 
-// relations returns those of a part by their IDs, none if it has no such list.
+// relations returns the relations of a part by ID; none if the part has no list of relations.
 func (b *Workbook) relations(of string) (map[string]relation, error) {
 	folder, file := path.Split(of)
 	name := folder + "_rels/" + file + ".rels"
@@ -190,7 +190,7 @@ func (b *Workbook) mainPart() (string, error) {
 	return "", broken("_rels/.rels", "it names no workbook", hintSaveAgain)
 }
 
-// readMain reads the list of sheets, and what all of them share.
+// readMain reads the list of sheets, the styles and the shared strings.
 func (b *Workbook) readMain(main string, temp func() (*os.File, error)) error {
 	rels, err := b.relations(main)
 	if err != nil {
@@ -234,7 +234,7 @@ func (b *Workbook) readMain(main string, temp func() (*os.File, error)) error {
 	return nil
 }
 
-// Column returns the letters of a column, 0 being A.
+// Column returns the letters of a 0-based column: A for 0.
 func Column(n int) string {
 	if n < 26 {
 		return string(rune('A' + n))
@@ -261,5 +261,5 @@ func parseRange(s string) (Range, bool) {
 	return Range{r1, r2, c1, c2}, ok1 && ok2 && r1 <= r2 && c1 <= c2
 }
 
-// Address returns the address of a cell: such as B17 for column 1 of row 17.
+// Address returns the address of a cell, such as B17 for column 1, 0-based, and row 17.
 func Address(column, row int) string { return fmt.Sprintf("%s%d", Column(column), row) }

@@ -14,7 +14,7 @@ import (
 // Limits of an XML part.
 const (
 	maxToken = 1 << 20  // bytes in one tag or text
-	maxDepth = 64       // elements within each other
+	maxDepth = 64       // nested elements
 	readSize = 64 << 10 // bytes
 )
 
@@ -46,7 +46,7 @@ type scanner struct {
 	started bool
 }
 
-// input counts the bytes that are read for one token, and knows how the last tag ends.
+// input counts the bytes read for one token, and keeps the last two bytes.
 type input struct {
 	*bufio.Reader
 	size         int
@@ -159,7 +159,7 @@ func (s *scanner) begin(t xml.StartElement) {
 	s.token, s.name, s.attrs, s.open = startTag, s.known(t.Name), t.Attr, append(s.open, t.Name.Local)
 }
 
-// known returns the name of an element without prefix, or nothing in another name space than the root's.
+// known returns the name of an element without prefix, or "" if its name space is not the root's.
 func (s *scanner) known(name xml.Name) string {
 	if name.Space != s.root {
 		return ""
@@ -167,7 +167,7 @@ func (s *scanner) known(name xml.Name) string {
 	return name.Local
 }
 
-// plainWords has what errors of package encoding/xml mean in words for people.
+// plainWords rewords errors of package encoding/xml for users.
 var plainWords = strings.NewReplacer("illegal character code", "a text contains the control character",
 	"invalid character entity", "unknown reference", "unexpected EOF", "the part ends inside an element",
 	"invalid UTF-8", "a text is not valid UTF-8")
@@ -197,7 +197,7 @@ func (s *scanner) skipElement() {
 	}
 }
 
-// maxPrefix is how many bytes stand at most between < and the name of an end tag.
+// maxPrefix is the maximum number of bytes between < and the name of an end tag.
 const maxPrefix = 64
 
 // skipTo passes over what is left of the element whose start tag was read, as
@@ -239,7 +239,7 @@ func (s *scanner) attribute(name string) string {
 	return ""
 }
 
-// isXML reports whether XML 1.0 can hold a character.
+// isXML reports whether XML 1.0 allows a character.
 func isXML(r rune) bool {
 	return r == '\t' || r == '\n' || r == '\r' || r >= ' ' && r <= utf8.MaxRune &&
 		(r < 0xd800 || r > 0xdfff) && r != 0xfffe && r != 0xffff
