@@ -2,7 +2,7 @@ package report
 
 import "math"
 
-// Sizes of a chart, in units of the page. Places along its width are shares of it, so that texts keep their size.
+// Sizes of a chart, in units of the page. Positions along its width are percentages, so that texts keep their size.
 const (
 	axisWidth  = 52
 	plotTop    = 16.0
@@ -97,7 +97,7 @@ func (p *Page) writeValues(w *writer) {
 	w.html("</tbody>\n</table></div></details>\n")
 }
 
-// writeBar writes a bar that begins at x, both it and the width in percent.
+// writeBar writes a bar that begins at x. x and width are percentages.
 func (p *Page) writeBar(w *writer, b *Bar, x, width float64, top int64) {
 	y := plotTop + plotHeight
 	for c, n := range b.Split {

@@ -92,7 +92,7 @@ func (p *Page) writeCounts(w *writer) {
 		p.Number(p.Counts[Problem]), p.Number(p.Counts[NotReported]), p.Number(p.Stuck))
 }
 
-// writeAttention writes the statuses of problems, the first trackings with one, and the first stuck ones.
+// writeAttention writes the statuses of problems, the first trackings with a problem, and the first stuck trackings.
 func (p *Page) writeAttention(w *writer) {
 	w.html("<section class=\"attention\" aria-labelledby=\"attention\">\n<h2 id=\"attention\">Needs attention</h2>\n")
 	if p.Counts[Problem] == 0 && p.Stuck == 0 {

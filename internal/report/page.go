@@ -37,7 +37,7 @@ func (s Split) Total() int64 { return s[Delivered] + s[UnderWay] + s[Problem] + 
 
 // Page is the content of a report. Texts may be foreign: they are escaped.
 type Page struct {
-	Number func(int64) string // shows a count
+	Number func(int64) string // formats a count
 
 	Title   string
 	Facts   []Fact // whose trackings, when the report was made, what was selected
@@ -45,8 +45,8 @@ type Page struct {
 
 	Counts     Split
 	Stuck      int64
-	StuckText  string // since when a tracking counts as stuck, such as "for 7 days"
-	Delivered  string // their share
+	StuckText  string // how long stuck trackings have no checkpoint, such as "for 7 days"
+	Delivered  string // share of delivered trackings; empty if not known
 	Exceptions []Line // statuses of problems
 	Days       []Bar  // the last days on which trackings were created
 	Before     Bar    // all earlier days
@@ -116,8 +116,8 @@ type writer struct{ bytes.Buffer }
 
 func (w *writer) html(m markup) { w.WriteString(string(m)) }
 
-// put writes markup with values in place of its verbs: a coordinate to one hundredth, a text or an attribute's
-// value with escapes of what ends, controls, reorders or hides text.
+// put writes markup with values in place of its verbs. It rounds a float64, a coordinate, to hundredths. In a string,
+// it escapes characters that end, control, reorder or hide text.
 func (w *writer) put(format markup, values ...any) {
 	for i, v := range values {
 		switch v := v.(type) {
@@ -130,5 +130,5 @@ func (w *writer) put(format markup, values ...any) {
 	fmt.Fprintf(w, string(format), values...)
 }
 
-// escapes are the characters that end a text or the value of an attribute.
+// escapes replaces the characters that end a text or the value of an attribute.
 var escapes = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&#34;", "'", "&#39;")
