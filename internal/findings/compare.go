@@ -147,8 +147,8 @@ func (l *lengths) usual() int {
 	return 0
 }
 
-// reportLostZeros reports a number that is shorter than nearly all others, if those
-// begin with zeros or its check digit fits with zeros before it and not without.
+// reportLostZeros reports a number that is shorter than nearly all others, if some of those begin with a zero, or if
+// its check digit fits only with zeros before it.
 func (c *Collector) reportLostZeros(e entry) {
 	usual := c.lengths.usual()
 	missing := usual - len(e.number)

@@ -47,10 +47,10 @@ const (
 	Unusual        Kind = "unusual"          // some other note on a good row
 	CheckDigit     Kind = "check-digit"      // it is wrong in every form that the number has
 	UnknownCarrier Kind = "unknown-carrier"  // most numbers of one length fit no published rule
-	LookAlike      Kind = "look-alike"       // a character that looks like the right one, or is nearly right
+	LookAlike      Kind = "look-alike"       // a wrong character, such as one that looks like the right one
 	LowerCase      Kind = "lower-case"       // letters that carriers write as capitals
 	LostZeros      Kind = "lost-zeros"       // leading zeros are missing
-	NoForm         Kind = "no-form"          // no carrier gives such a number
+	NoForm         Kind = "no-form"          // not a form of tracking numbers
 	OtherCarrier   Kind = "other-carrier"    // the number is of another carrier than the row
 	SeveralInCell  Kind = "several-in-cell"  // more than one number in a cell
 	Markup         Kind = "markup"           // HTML entities, tags, percent signs of a URL
@@ -62,7 +62,7 @@ const (
 	SeveralNumbers Kind = "several-numbers"  // an order with several numbers
 	HiddenRow      Kind = "hidden-row"       // the sheet does not show the row
 	HiddenColumn   Kind = "hidden-column"    // the sheet does not show a column in use
-	Exchanged      Kind = "exchanged"        // the two columns look exchanged
+	Exchanged      Kind = "exchanged"        // the two columns appear to be exchanged
 	UnusedColumn   Kind = "unused-column"    // not read
 	LeftOut        Kind = "carrier-left-out" // names of carriers that are not sent
 )
@@ -76,7 +76,7 @@ type Finding struct {
 	group string // the group with which the finding may be dropped; empty for none
 }
 
-// Shown is how many findings of a kind are kept for [Group.First].
+// Shown is the maximum number of findings in [Group.First].
 const Shown = 20
 
 // Group has all findings of a kind and severity.
@@ -87,7 +87,7 @@ type Group struct {
 	First    []Finding `json:"first"` // the first ones of the input, at most [Shown]
 }
 
-// byPlace compares findings of a kind by line. Files keep their order.
+// byPlace compares findings of a kind by line and column. Files keep their order.
 func byPlace(a, b Finding) int {
 	if a.File != b.File {
 		return -1
@@ -150,10 +150,10 @@ type Collector struct {
 	err    error        // the first error of keeping findings: no more are kept
 }
 
-// maxHeld bytes of findings need no file: an input with few of them needs no temporary folder.
+// maxHeld is the size of findings, in bytes, that is held without a file: few findings need no temporary folder.
 const maxHeld = 1 << 20
 
-// columns are the places of a row's order and number, for [Finding.with].
+// columns holds the places of a row's order and number, for [Finding.with].
 type columns struct{ ref, number Finding }
 
 type ruleCount struct{ fit, failed int64 }
@@ -328,7 +328,7 @@ func (c *Collector) spooled() iter.Seq2[spooled, error] {
 	}
 }
 
-// Count returns how many findings of a severity there are.
+// Count returns the number of findings of a severity.
 func (r *Report) Count(severity Severity) int64 {
 	var n int64
 	for _, g := range r.Groups {
@@ -339,7 +339,7 @@ func (r *Report) Count(severity Severity) int64 {
 	return n
 }
 
-// All yields every finding; findings about rows come in the order of the rows.
+// All yields every finding, the findings about single rows in the order of the rows.
 func (r *Report) All() iter.Seq2[Finding, error] {
 	return func(yield func(Finding, error) bool) {
 		for f, err := range r.c.spooled() {
@@ -352,7 +352,7 @@ func (r *Report) All() iter.Seq2[Finding, error] {
 
 // Close removes the temporary data.
 func (c *Collector) Close() {
-	_ = c.keeper.end() // of which Finish told
+	_ = c.keeper.end() // Finish returns its error
 	c.keeper.numbers.Close()
 	c.keeper.orders.Close()
 	if c.spool != nil {

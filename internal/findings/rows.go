@@ -105,7 +105,7 @@ func simple(s string) bool {
 	return true
 }
 
-// twins are letters of other scripts and the Latin ones that look the same.
+// twins are letters of other scripts; latins are the Latin letters that look the same, in the same order.
 const (
 	twins  = "АВЕЅІЈКМНОРСТУХаеорсухіјѕΑΒΕΖΗΙΚΜΝΟΡΤΥΧο"
 	latins = "ABESIJKMHOPCTYXaeopcyxijsABEZHIKMNOPTYXo"
@@ -129,7 +129,7 @@ func latin(r rune) rune {
 	return r
 }
 
-// lookAlike finds twins of Latin letters and digits. In an order of another script it takes one of each.
+// lookAlike finds characters that look like Latin letters or digits. It accepts an order in another script alone.
 func lookAlike(s, field string) (kind Kind, message, hint string) {
 	var first rune
 	ascii := false
@@ -213,8 +213,8 @@ func ofCarrier(r carriers.Reading, code string) carriers.Reading {
 	return r
 }
 
-// examineForm counts the form of a number and returns it. It reports wrong characters and check digits. alike says
-// that one character replaced makes it a number.
+// examineForm counts the form of a number and returns it. It reports wrong characters and check digits. alike reports
+// whether replacing look-alike characters makes it a valid number.
 func (c *Collector) examineForm(number, code string, at *Finding) (r carriers.Reading, alike bool) {
 	r = ofCarrier(carriers.Read(number), code)
 	form := r.Form
