@@ -1,5 +1,5 @@
-// Package carriers knows the forms of carriers' tracking numbers, and the rules of their check digits as far as these
-// are published. It says whose form a number has; it can't say that a number exists.
+// Package carriers recognizes the forms of carriers' tracking numbers, and checks their check digits where the rules
+// are published. It finds the carrier whose form a number has; it can't find out whether the number exists.
 package carriers
 
 import (
@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// Form is one form in which a carrier, or several of them, write numbers.
+// Form is a form of the tracking numbers of one carrier or several.
 type Form struct {
 	Carrier string // such as "UPS"; [Several] if only a length is known
 	Name    string // such as "1Z"
-	Source  string // where form and rule are published
+	Source  string // publication of the form and its rule
 	Checked bool   // it has a check digit with a published rule
 	Loose   bool   // recognized only by its length and ranges of digits
 	Shared  bool   // other carriers deliver what has it: a postal service, or who prints labels for others
@@ -20,16 +20,16 @@ type Form struct {
 // Several is the carrier of forms that many carriers use.
 const Several = "several carriers"
 
-// String returns carrier and name.
+// String returns the carrier and the name.
 func (f Form) String() string { return f.Carrier + " " + f.Name }
 
 // Reading is the result of [Read].
 type Reading struct {
-	// Form is the form that the number has, the first of the table among those
-	// whose check digit fits; the zero Form if none is known.
+	// Form is the form of the number: the first of the table whose check digit fits, else one without a check digit,
+	// else the first of Failed; the zero Form if none is known.
 	Form Form
-	// Failed are the forms whose check digit the number fails. It is empty unless
-	// the number has no other form: one that fits, or one without a check digit.
+	// Failed has the forms whose check digit is wrong. It is empty if the number has another form: one whose check
+	// digit fits, or one without a check digit.
 	Failed []Form
 }
 
@@ -92,9 +92,9 @@ var lookalikes = strings.NewReplacer("O", "0", "Q", "0", "I", "1", "L", "1", "S"
 
 const s10Length = 13
 
-// Corrected returns the number with what is likely meant, if only so it has a form whose check digit fits: digits for
-// the letters O, Q, I, L and S, which look like them, and 1Z where one of the two characters is another. It suits
-// numbers with letters alone: the check digit of one number of digits in ten fits by chance.
+// Corrected returns the number with likely mistakes corrected, if only that gives it a form whose check digit fits. It
+// replaces the letters O, Q, I, L and S with the digits that they look like, and restores 1Z if one of its characters
+// is wrong. It corrects only numbers with letters: of numbers of digits alone, one in ten would fit by chance.
 func Corrected(number string) (string, bool) {
 	s := clean(number)
 	nearly1Z := len(s) == 18 && (s[0] == '1') != (s[1] == 'Z') &&
@@ -109,8 +109,8 @@ func Corrected(number string) (string, bool) {
 		r := Read(fixed)
 		return fixed != s && r.Form.Checked && !r.Wrong()
 	}
-	// A prefix may have such letters itself: they stay, and so does the country of S10.
-	// Many prefixes of carriers without a rule have an S.
+	// Such letters stay in a prefix and in the country of S10. Many prefixes of carriers without a published rule
+	// have an S.
 	if len(s) == s10Length {
 		if fixed := s[:2] + lookalikes.Replace(s[2:11]) + s[11:]; fits(fixed) {
 			return fixed, true

@@ -18,8 +18,8 @@ type form struct {
 	fits    func(string) bool // nil without a published rule
 }
 
-// formTable has a form a line: carrier, name, pattern, rule, where what the rule covers begins and what is put before
-// it, whether other carriers deliver it (shared) or only its length tells it (loose), and the source.
+// formTable has one form per line: carrier, name, pattern, rule, index of the first character that the rule covers,
+// text put before it, whether other carriers deliver it (shared) or only its length identifies it (loose), and source.
 //
 //go:embed forms.tsv
 var formTable string
@@ -59,8 +59,8 @@ func (f *form) named(s string) Form {
 	return named
 }
 
-// patternSigns are what patterns write shortly: # is a digit, @ a capital letter, *
-// either of them. The rest is as in package regexp, but for the dot, which is itself.
+// patternSigns expands abbreviations in patterns: # is a digit, @ a capital letter, * either of them. A dot is literal;
+// the rest is as in package regexp.
 var patternSigns = strings.NewReplacer("#", "[0-9]", "@", "[A-Z]", "*", "[0-9A-Z]", ".", `\.`)
 
 // posts are the common names of postal services, by the country code at the end of S10 numbers. YP and WW are not
@@ -92,10 +92,10 @@ func weighted(s string, weights ...int) int {
 
 func cut(s string) (string, int) { return s[:len(s)-1], int(s[len(s)-1] - '0') }
 
-// fill is the digit that makes sum a multiple of 10.
+// fill returns the digit that makes sum a multiple of 10.
 func fill(sum int) int { return (10 - sum%10) % 10 }
 
-// gs1Sum is the sum of GS1: the last digit counts threefold, the one before it once, and so on.
+// gs1Sum returns the weighted sum of GS1: from the last digit backwards, the weights are 3, 1, 3 and so on.
 func gs1Sum(body string) int {
 	if len(body)%2 == 1 {
 		return weighted(body, 3, 1)
@@ -103,19 +103,19 @@ func gs1Sum(body string) int {
 	return weighted(body, 1, 3)
 }
 
-// gs1 is the check digit of GS1 numbers, and of most others with modulus 10.
+// gs1 is the rule of GS1 numbers, and of most other numbers with modulus 10.
 func gs1(s string) bool {
 	body, check := cut(s)
 	return fill(gs1Sum(body)) == check
 }
 
-// gls adds 1 to the sum of GS1. The third and fourth digit of a number are the kind of shipment.
+// gls is the rule of GS1 with 1 added to the sum. The third and fourth digit of a number are the kind of shipment.
 func gls(s string) bool {
 	body, check := cut(s)
 	return fill(gs1Sum(body)+1) == check
 }
 
-// alternating counts every second character twice. Letters have their place in ASCII less 3, modulo 10.
+// alternating doubles every second character. The value of a letter is its ASCII code minus 3, modulo 10.
 func alternating(s string) bool {
 	body, check := cut(s)
 	sum := 0
@@ -129,7 +129,7 @@ func alternating(s string) bool {
 	return fill(sum) == check
 }
 
-// luhn is the check digit of ISO/IEC 7812.
+// luhn is the rule of ISO/IEC 7812.
 func luhn(s string) bool {
 	sum := 0
 	for i := range len(s) {
@@ -142,7 +142,7 @@ func luhn(s string) bool {
 	return sum%10 == 0
 }
 
-// mod7 is the remainder of the whole number divided by 7.
+// mod7 is the rule that the check digit is the remainder of the digits before it, as one number, divided by 7.
 func mod7(s string) bool {
 	body, check := cut(s)
 	rest := 0
@@ -158,7 +158,7 @@ func identcode(s string) bool {
 	return fill(weighted(body, 4, 9)) == check
 }
 
-// fedex returns the rule that weighs digits in turn, modulo 11.
+// fedex returns the rule that applies weights in turn, modulo 11.
 func fedex(weights ...int) func(string) bool {
 	return func(s string) bool {
 		body, check := cut(s)
@@ -169,13 +169,13 @@ func fedex(weights ...int) func(string) bool {
 // fedex14 is for the number of 14 digits inside a longer barcode.
 var fedex12, fedex14 = fedex(3, 1, 7), fedex(1, 7, 3)
 
-// astra is for 32 digits: digits 17 to 28 are a tracking number, and the last 4 name the label's form.
+// astra is for 32 digits: digits 17 to 28 are a tracking number, and the last 4 identify the form of the label.
 func astra(s string) bool { return fedex12(s[16:28]) }
 
-// usps20 is for 20 digits, made with or without the application identifier 91 before them.
+// usps20 is for 20 digits, with a check digit computed with or without the application identifier 91 before them.
 func usps20(s string) bool { return gs1(s) || gs1("91"+s) }
 
-// usps420 is for what follows 420 and a ZIP code: a number with an application identifier, or without 91 or 92.
+// usps420 is for the number after 420 and a ZIP code. It has an application identifier, or lacks 91 or 92.
 func usps420(s string) bool {
 	for _, zip := range []int{5, 9} {
 		if len(s) < zip+20 {
@@ -192,13 +192,13 @@ func usps420(s string) bool {
 	return false
 }
 
-// s10 is the rule of the Universal Postal Union. Codes that ISO 3166 leaves to its users are no postal service's.
+// s10 is the rule of the Universal Postal Union. No postal service has a code that ISO 3166 leaves to its users.
 func s10(s string) bool {
 	if userAssigned(s[11:]) {
 		return false
 	}
 	rest := weighted(s[2:10], 8, 6, 4, 2, 3, 5, 9, 7) % 11
-	return "50987654321"[rest] == s[10] // 11 less the rest, but 0 for 10 and 5 for 11
+	return "50987654321"[rest] == s[10] // 11 minus rest, but 0 for 10 and 5 for 11
 }
 
 // userAssigned reports whether code is AA, QM to QZ, XA to XZ or ZZ, except XK, which is used for Kosovo.
@@ -206,7 +206,7 @@ func userAssigned(code string) bool {
 	return code == "AA" || code == "ZZ" || code[0] == 'Q' && code[1] >= 'M' || code[0] == 'X' && code != "XK"
 }
 
-// iso7064 is ISO/IEC 7064, mod 37,36.
+// iso7064 is the rule of ISO/IEC 7064, mod 37,36.
 func iso7064(s string) bool {
 	const alphabet = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 	p := 36
