@@ -103,7 +103,7 @@ func (a *App) Bare(flags []config.Flag) *Session {
 	return &Session{IO: a.IO, sources: a.Sources(flags)}
 }
 
-// Reloaded returns a session with the settings as they are now, with neither gate nor store, to verify deliveries by.
+// Reloaded returns a session with the current settings, without gate and store, for verifying deliveries.
 func (s *Session) Reloaded() (*Session, error) {
 	cfg, err := config.Load(s.sources)
 	return &Session{IO: s.IO, Config: cfg, app: s.app, sources: s.sources, apiKey: s.apiKey}, err

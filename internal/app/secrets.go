@@ -92,8 +92,8 @@ func (s *Session) Redactor() *redact.Redactor {
 	return redact.New(texts...)
 }
 
-// SecretMatcher returns a function that reports whether a header's value holds one of the webhook secrets, replaced
-// secrets included. It is safe for concurrent use. Errors are about reading the secrets.
+// SecretMatcher returns a function that reports whether a header's value contains a webhook secret, including
+// replaced ones. It is safe for concurrent use. Errors are about reading the secrets.
 func (s *Session) SecretMatcher() (func(webhook.Field) bool, error) {
 	m := &secretMatcher{read: s.secretsInClear}
 	if err := m.reload(time.Now()); err != nil {

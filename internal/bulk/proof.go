@@ -217,8 +217,8 @@ func (pr *prover) dropUnprovenProcessing(ctx context.Context, proofs []*proof) e
 // longPause is the shortest pause that the user is told of at once.
 const longPause = 10 * time.Second
 
-// countFailure takes the outcome of each request. It returns why the run stops, once requests
-// failed for as long as the run's patience, or would until a pause, or ctx, ends.
+// countFailure records the outcome of each request. It returns why the run stops, once requests have failed for as
+// long as the run's patience, or would until a pause, or ctx, ends.
 func (pr *prover) countFailure(ctx context.Context, o tracking.Outcome, err error, retryAfter time.Duration) error {
 	pr.failing.Lock()
 	defer pr.failing.Unlock()

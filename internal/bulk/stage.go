@@ -232,7 +232,7 @@ func (f *Feed) awaitFull(ctx context.Context) error {
 	return nil
 }
 
-// Run returns the run, with its tally once its input is staged.
+// Run returns the run; it has its tally once the input is staged.
 func (f *Feed) Run() ledger.Run { return *f.run.Load() }
 
 // Wait returns why the input was not staged completely; rows staged before stay.

@@ -109,7 +109,7 @@ func (r *resolver) matching(match func(string) bool) []int {
 	return at
 }
 
-// byName finds the column with a name: exactly, else the only one equal without case and punctuation.
+// byName finds the column with a name: exactly, else the only one that is equal ignoring case and punctuation.
 func (r *resolver) byName(field, name string) int {
 	at := r.matching(func(h string) bool { return h == name })
 	if len(at) == 0 && foldName(name) != "" {
@@ -156,7 +156,7 @@ func (r *resolver) bestColumns(field string) []int {
 	return at
 }
 
-// carrierColumns finds the column of codes, else of names; a given one wins. Without codes, names may be ambiguous.
+// carrierColumns finds the column of codes, else of names; --map wins. Without codes, names may be ambiguous.
 func (r *resolver) carrierColumns(given map[string]int, codes map[string]string) (code, name int) {
 	if at, ok := given[FieldCarrier]; ok {
 		return none, at

@@ -114,7 +114,7 @@ func (t *jsonText) peekAt(from int) (int, byte) {
 	return MaxRecord, 0
 }
 
-// value returns the next value, valid JSON. It is not dropped; its bytes are valid until the window moves.
+// value returns the next value, valid JSON. It does not drop it; the bytes are valid until the window moves.
 func (t *jsonText) value() []byte {
 	n := t.valueLength()
 	if n > MaxRecord {
@@ -146,7 +146,7 @@ func (t *jsonText) tooLong() {
 		"a list of items must be an array, or an object with an array named data and nothing else")
 }
 
-// valueLength returns the length of the next value, by its brackets and quotes alone.
+// valueLength returns the length of the next value, found only from its brackets and quotes.
 func (t *jsonText) valueLength() int {
 	var e valueScan
 	for t.err == nil {

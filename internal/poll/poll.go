@@ -316,7 +316,7 @@ func (p *poller[K, R]) takeLoaded(b batch[K]) error {
 	return b.err
 }
 
-// postpone puts an entry behind all that were asked about less recently.
+// postpone puts an entry after all that were asked about less recently.
 func (p *poller[K, R]) postpone(e *entry[K]) error {
 	if p.drained && p.later.len() == 0 && len(p.waiting) < maxWaiting {
 		p.await(e)

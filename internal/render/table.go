@@ -21,7 +21,7 @@ type Column struct {
 	Sparse bool   // left out on a terminal where no row has a cell
 }
 
-// CSVName returns its header in CSV.
+// CSVName returns the column's header in CSV.
 func (c Column) CSVName() string {
 	switch c.CSV {
 	case "-":

@@ -87,12 +87,12 @@ func (t *IO) Progress(label string) *Progress {
 	return p
 }
 
-// Show replaces what is shown by what report returns, called by another goroutine at each write.
+// Show replaces the content with the result of report, which another goroutine calls for each write.
 func (p *Progress) Show(report func() Report) { p.last.Store(&report) }
 
-// Line returns what a terminal of that width shows beside the spinner, which takes two
-// columns. The last stays free: a terminal may go to the next line after it. Two
-// more are for the ^C that a terminal shows: in the next line it would stay.
+// Line returns the text that a terminal of a width shows next to the spinner, which takes two columns. The last column
+// stays free, as a terminal may wrap after it. Two more are for the ^C that a terminal shows: on the next line it would
+// not be erased.
 func (p *Progress) Line(width int) string { return line(p.labelled((*p.last.Load())().Parts), width-5) }
 
 func (p *Progress) labelled(parts []Part) []Part {

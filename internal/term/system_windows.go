@@ -14,7 +14,7 @@ func readerGone(err error) bool {
 		errors.Is(err, syscall.EPIPE)
 }
 
-// canMove makes the console f understand sequences and reports whether it does.
+// canMove turns on escape sequences for the console f and reports whether it understands them.
 func canMove(f *os.File) bool {
 	h := windows.Handle(f.Fd())
 	var mode uint32
@@ -27,7 +27,7 @@ func canMove(f *os.File) bool {
 	return windows.SetConsoleMode(h, mode|windows.ENABLE_VIRTUAL_TERMINAL_PROCESSING) == nil
 }
 
-// hideInput makes a console not show what is typed, until restore. Lines are edited, and Ctrl-C is a signal.
+// hideInput turns off the echo of a console until restore. Line editing and Ctrl-C as a signal are on.
 func hideInput(f *os.File) (restore func() error, err error) {
 	h := windows.Handle(f.Fd())
 	var shown uint32

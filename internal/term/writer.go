@@ -120,7 +120,7 @@ func (w *Writer) writeHeld() error {
 	return w.err
 }
 
-// put writes p as it is. The screen is locked.
+// put writes or buffers p unchanged. The screen is locked.
 func (w *Writer) put(p []byte) (int, error) {
 	if w.err != nil || len(p) == 0 {
 		return 0, w.err

@@ -221,7 +221,7 @@ func (c *compiled) keyed() bool {
 	return c.scheme.Kind != KindDigest || has(c.parts, partSecret)
 }
 
-// mac returns what a signature is compared with: of a token its digest.
+// mac returns the value that a signature is compared with. For a token that is its digest.
 func (c *compiled) mac(parts []Part, key []byte) []byte {
 	if c.scheme.Kind == KindToken {
 		return tokenDigest(key)

@@ -93,7 +93,7 @@ func compact(b []byte) []byte {
 	return out.Bytes()
 }
 
-// spaced puts a space behind each comma and colon of compact JSON.
+// spaced puts a space after each comma and colon of compact JSON.
 func spaced(b []byte) []byte {
 	out := make([]byte, 0, len(b)+len(b)/8)
 	for i := 0; i < len(b); {

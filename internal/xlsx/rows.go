@@ -86,7 +86,7 @@ func (b *Workbook) Rows(sheet int) (*Rows, error) {
 	return r, nil
 }
 
-// Close frees what is read from.
+// Close closes the part that the rows are read from.
 func (r *Rows) Close() { r.scan.close() }
 
 func (r *Rows) findData() {
@@ -230,7 +230,7 @@ func (r *Rows) readCells() {
 	}
 }
 
-// readCell reads a cell behind the column last, and returns its column.
+// readCell reads a cell after the column last, and returns its column.
 func (r *Rows) readCell(last int) int {
 	s := r.scan
 	c := Cell{Column: last + 1, start: len(r.text)}
@@ -257,7 +257,7 @@ func (r *Rows) readCell(last int) int {
 	return c.Column
 }
 
-// content reads to the end of a cell and appends its value to the row's text; found says that it has one.
+// content reads to the end of a cell and appends its value to the row's text; found reports whether it has a value.
 func (r *Rows) content(c *Cell) (found bool) {
 	for s := r.scan; s.next(); {
 		switch {
@@ -293,7 +293,7 @@ func (r *Rows) failCell(c *Cell, message string) {
 	r.scan.keep(&Error{Part: r.scan.part, Cell: address, Message: message, hint: hintSaveAgain})
 }
 
-// addShared puts in the text with a number, as written. An empty number is an empty cell, which gets no kind.
+// addShared replaces value, the number of a shared string, with its text. An empty number is an empty cell, of kind 0.
 func (r *Rows) addShared(c *Cell, value []byte) {
 	value = bytes.TrimSpace(value)
 	number, err := strconv.Atoi(string(value))
@@ -314,7 +314,7 @@ func (r *Rows) addShared(c *Cell, value []byte) {
 	r.checkSize()
 }
 
-// addCell adds a cell whose value, as written, ends the row's text.
+// addCell adds a cell to the row. Its value, as written, is at the end of the row's text.
 func (r *Rows) addCell(c Cell, kind string, found bool) {
 	value := r.text[c.start:]
 	switch kind {

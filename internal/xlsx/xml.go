@@ -188,7 +188,7 @@ func (s *scanner) end(err error) {
 // local returns the name of the element around a text.
 func (s *scanner) local() string { return s.open[s.depth-1] }
 
-// skipElement passes over what is left of the element whose start tag was read.
+// skipElement skips the rest of the element whose start tag was read.
 func (s *scanner) skipElement() {
 	for depth := s.depth; s.next(); {
 		if s.token == endTag && s.depth < depth {
@@ -200,8 +200,8 @@ func (s *scanner) skipElement() {
 // maxPrefix is the maximum number of bytes between < and the name of an end tag.
 const maxPrefix = 64
 
-// skipTo passes over what is left of the element whose start tag was read, as
-// bytes: it is not checked. In no workbook does the end tag stand in a comment.
+// skipTo skips the rest of the element whose start tag was read, without parsing or checking it. In no workbook does a
+// comment contain the end tag.
 func (s *scanner) skipTo(name string) {
 	for s.err == nil && s.in.before != '/' { // else the start tag is the end too
 		window, err := s.in.Peek(readSize)
