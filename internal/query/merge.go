@@ -41,7 +41,7 @@ func matchNumbers(r queryReply, rows []ledger.TrackingStatus) []Tracking {
 	numbers := wanted(r.query, rows)
 	var found []Tracking
 	all := slices.DeleteFunc(slices.Clone(r.answer.Trackings), func(t tracking.Tracking) bool {
-		return r.query.ReferID != "" && t.ReferID != "" && t.ReferID != r.query.ReferID // another order's
+		return r.query.ReferID != "" && t.ReferID != "" && t.ReferID != r.query.ReferID // belongs to another order
 	})
 	used := make([]bool, len(all))
 	for _, n := range numbers {

@@ -417,7 +417,7 @@ func (s *targetPoller) judge(e *TargetResult) poll.Verdict {
 	return v
 }
 
-// Leave ends targets that are not done.
+// Leave ends the targets that are not done.
 func (s *targetPoller) Leave(ctx context.Context, ts []*Target) error {
 	if err := s.readRows(ctx, ts); err != nil {
 		return err
