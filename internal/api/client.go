@@ -49,7 +49,7 @@ const (
 // Options configure a client.
 type Options struct {
 	BaseURL   string // normalised: scheme, host and an optional path, no trailing slash
-	Key       string // value of the Authorization header
+	Key       string // value of the Authorization header, a secret
 	UserAgent string
 	Workers   int    // maximum number of connections
 	CAFile    string // additional certificate authorities, PEM; empty for none
@@ -154,7 +154,7 @@ func (c *Client) Close() { c.http.CloseIdleConnections() }
 // Host returns the host that requests go to, with its port unless that is the default.
 func (c *Client) Host() string { return c.base.Host }
 
-// Certificates returns the system's authorities and those in a PEM file; nil, the system's alone, without a file.
+// Certificates returns the system's authorities plus those in a PEM file; nil, for the system's alone, without a file.
 func Certificates(file string) (*x509.CertPool, error) {
 	if file == "" {
 		return nil, nil //nolint:nilnil // nil means the system's authorities

@@ -78,7 +78,7 @@ func decidesProcessing(x response) bool {
 
 // absent reports whether the response says that there is no such tracking.
 //
-// Assumed: 404 means so, and `query.absent` lists further forms.
+// Assumed: 404 means absent, and `query.absent` lists further forms.
 func (c *Client) absent(x response) bool {
 	return x.Status == http.StatusNotFound && !x.body.Answer().Processing ||
 		slices.ContainsFunc(c.opts.Absent, func(f tracking.Absent) bool { return f.Holds(x.Status, x.unmaskedBody) })

@@ -66,7 +66,7 @@ func (c *Client) do(ctx context.Context, r Request, limit time.Duration) respons
 	return x
 }
 
-// removeKey masks headers and the error: both are stored and shown. [Client.readAnswer] masks the body.
+// removeKey masks the key in headers and the error: both are stored and shown. [Client.readAnswer] masks the body.
 func (c *Client) removeKey(x *response) {
 	for _, values := range x.Header {
 		for i := range values {
