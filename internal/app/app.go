@@ -58,7 +58,7 @@ type Session struct {
 	// store is opened.
 	ReadOnly bool
 
-	// StoreUntil is set before the store is opened: until when it is waited for; zero for some seconds.
+	// StoreUntil is the deadline for opening the store, set before that; zero for some seconds.
 	StoreUntil time.Time
 
 	Gate *pace.Gate // all requests of the command pass it
@@ -68,7 +68,7 @@ type Session struct {
 
 	app     *App
 	sources config.Sources
-	apiKey  func() (config.APIKey, error) // reads it once
+	apiKey  func() (config.APIKey, error) // reads the key once
 
 	mu       sync.Mutex // guards the fields below
 	client   *api.Client
@@ -261,7 +261,7 @@ type recorder struct {
 	unrecorded func() // called instead of returning an error if the store is read-only
 }
 
-// Record is for [query.Store].
+// Record records answers, if the store can be written.
 func (r recorder) Record(ctx context.Context, answers []ledger.RecordedAnswer) error {
 	err := r.session.pin(ctx, r.store)
 	if err == nil {

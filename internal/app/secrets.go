@@ -58,7 +58,7 @@ func (s *Session) AnyWebhookSecrets() ([]webhook.Secret, error) {
 // APIKeySecret returns the API key, if there is one, as a secret that may sign deliveries. Its name is in the form of
 // webhook.secrets, or `api_key` if it is written in the user file.
 //
-// Assumed: which secret signs is not shown; some services use the API key.
+// Assumed: the interface does not show which secret signs; some services use the API key.
 func (s *Session) APIKeySecret() (webhook.Secret, bool) {
 	if s.Config.APIKeyFromStdin() {
 		return webhook.Secret{}, false // standard input may contain the delivery
