@@ -34,7 +34,7 @@ type Verdict struct {
 	// have short pauses, the others are asked about once one of them is done.
 	Alike     bool
 	NotBefore time.Duration // a longer pause than usual; 0 for none
-	Asked     time.Time     // from Load: when it was last asked about; zero if never
+	Asked     time.Time     // set by Load: when the key was last queried; zero if never
 }
 
 // Answer is the result of one question.
@@ -95,7 +95,7 @@ type entry[K any] struct {
 	Due    time.Time    `json:"due"`    // time of the next question
 	Pauses pace.Backoff `json:"pauses"` // before further questions
 
-	loaded bool      // since it was read from the file
+	loaded bool      // after it was read from the file
 	retry  bool      // see [Verdict]
 	wakes  int       // number of wake-ups before its question
 	alike  bool      // according to the last verdict
@@ -107,7 +107,7 @@ type entry[K any] struct {
 type batch[K any] struct {
 	entries  []*entry[K]
 	verdicts []Verdict
-	drained  bool // there are no further keys
+	drained  bool // no further keys follow
 	err      error
 }
 
@@ -122,9 +122,9 @@ type poller[K, R any] struct {
 	Options
 	steps  Steps[K, R]
 	next   func() (K, error, bool)
-	asking context.Context //nolint:containedctx // of all questions
+	asking context.Context //nolint:containedctx // of all queries
 
-	fresh     []*entry[K] // loaded, never asked about
+	fresh     []*entry[K] // loaded, never queried
 	waiting   []*entry[K] // by due time
 	scouts    int         // entries that are scouts
 	epoch     int         // how often short pauses were restored
@@ -412,7 +412,7 @@ func (p *poller[K, R]) end(ctx context.Context, failed error) error {
 	}
 	left := p.leaveAll(ctx)
 	if broken != nil {
-		return failed // which is why the rest could not be left either, if it could not
+		return failed // leaving the rest may have failed for the same reason
 	}
 	return errors.Join(failed, left)
 }
