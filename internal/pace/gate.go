@@ -56,14 +56,14 @@ func New(workers int, perSecond float64) *Gate {
 	return g
 }
 
-// Widen allows all workers from the start, and two at any time, so that a request that hangs
-// does not block the others: for a service of the user's own, before the first Enter. It returns g.
+// Widen allows all workers from the start, and two at any time, so that a request that hangs does not block the
+// others: for the user's own service. Call it before the first Enter. It returns g.
 func (g *Gate) Widen() *Gate {
 	g.window, g.minWindow = g.workers, min(2, g.workers)
 	return g
 }
 
-// Full allows all workers, before the first Enter: the user set them, or the service works. It returns g.
+// Full allows all workers, before the first Enter: the user set their number, or the service works. It returns g.
 func (g *Gate) Full() *Gate {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -139,7 +139,7 @@ func Wait(ctx context.Context, signal <-chan struct{}, due time.Time) {
 	}
 }
 
-// admit returns the pass of a caller that was due at that time.
+// admit returns the pass of a caller that was due at the given time.
 func (g *Gate) admit(due time.Time) *Pass {
 	g.active++
 	now := time.Now()
@@ -212,14 +212,14 @@ type Signal int
 
 // The signals.
 //
-// Assumed: rate limits are not shown; `assume_unprocessed` sets which statuses mean a pause.
+// Assumed: the interface does not show rate limits; `assume_unprocessed` sets which statuses mean a pause.
 const (
 	NoSignal Signal = iota
-	// Success says that the service is healthy. After a full round one more request may be under way.
+	// Success says that the service is healthy. After a full round one more request may be in flight.
 	Success
-	// Throttled says that the service asked for a pause: 429 or 503. Half as many may be under way when the pause is
-	// over. Of requests that were under way together, the first such answer decides. The others lengthen the pause
-	// only if what they ask for lasts longer.
+	// Throttled says that the service asked for a pause: 429 or 503. Half as many requests may be in flight after the
+	// pause. Of requests that were in flight together, the first such answer decides. The others only lengthen the pause
+	// if they ask for a longer one.
 	Throttled
 	// Unconnected says that no connection was made. All workers pause, longer each
 	// time in a row. Then one request tries first, or two after [Gate.Widen].
@@ -270,49 +270,49 @@ func (g *Gate) learn(s Signal, after time.Duration, old bool) {
 	}
 }
 
-// Pauses between tries of a query that failed for a while.
+// Pauses between retries of a query after a temporary error.
 const (
 	firstRetry   = 250 * time.Millisecond
 	longestRetry = 4 * time.Second
 )
 
-// Backoff is pauses that grow: the first is First, each next one twice as long, up to Max. Each is shortened by up to
-// a quarter, by chance, so that what failed together does not come back together.
+// Backoff yields growing pauses: the first is First, each next one twice as long, up to Max. Each is shortened by a
+// random part of up to a quarter, so that requests that failed together do not retry together.
 type Backoff struct {
 	First time.Duration `json:"first"`
 	Max   time.Duration `json:"max"`
 }
 
-// Next returns the pause that is due, and makes the next one longer.
+// Next returns the current pause, and makes the next one longer.
 func (b *Backoff) Next() time.Duration {
 	d := b.First
 	b.First = min(2*d, b.Max)
 	return d - rand.N(d/4+1) //nolint:gosec // pauses are no secret
 }
 
-// Retry is the tries of one query.
+// Retry paces the retries of one query.
 type Retry struct {
 	Backoff
 	patience time.Duration
 	began    time.Time
 }
 
-// NewRetry begins the tries of a query, which go on for as long as patience.
+// NewRetry returns a Retry that gives up once patience has passed.
 func NewRetry(patience time.Duration) *Retry {
 	return &Retry{Backoff{firstRetry, longestRetry}, patience, time.Now()}
 }
 
-// Restart begins to count patience anew.
+// Restart restarts the clock for patience.
 func (r *Retry) Restart() { r.began = time.Now() }
 
-// Wait waits for a growing pause, or for as long as the service asked if that is longer.
-// It is false, at once, if patience is over before, and when ctx ends.
+// Wait waits for a growing pause, or for retryAfter if that is longer. It returns false when ctx ends, and at once if
+// patience would run out first.
 func (r *Retry) Wait(ctx context.Context, retryAfter time.Duration) bool {
 	wait := max(r.Next(), retryAfter)
 	return time.Since(r.began)+wait <= r.patience && Sleep(ctx, wait) == nil
 }
 
-// Sleep waits, or returns the cause of ctx.
+// Sleep waits for d. If ctx ends first, it returns the cause of ctx.
 func Sleep(ctx context.Context, d time.Duration) error {
 	select {
 	case <-ctx.Done():
