@@ -2,8 +2,7 @@
 // whereas package encoding/json folds the names of members, keeps the last of two with one name, and replaces invalid
 // UTF-8.
 //
-// Except for [ParsePointer] and [Escape], functions may panic if their text is
-// not valid JSON: check it with [json.Valid] first.
+// Except for [ParsePointer] and [Escape], functions may panic on invalid JSON: check it with [json.Valid] first.
 package jsonscan
 
 import (
@@ -105,9 +104,9 @@ func Values(b []byte, i int) iter.Seq[Value] {
 	}
 }
 
-// Each visits the members of the object, or the elements of the array, at i, and returns the offset behind it. visit
-// gets the literal of a member's name, nil for an element, and the offsets of both. It returns the offset behind the
-// value, or -1 to stop: then Each returns -1. So a walk through all levels reads each byte once.
+// Each visits the members of the object, or the elements of the array, at i, and returns the offset after it. visit
+// gets the literal of a member's name, nil for an element, and the offsets of name and value. It returns the offset
+// after the value, or -1 to stop: then Each returns -1. So a walk through all levels reads each byte once.
 func Each(b []byte, i int, visit func(name []byte, nameAt, at int) (end int)) (end int) {
 	object := b[i] == '{'
 	for i = SkipSpace(b, i+1); b[i] != '}' && b[i] != ']'; i = SkipSpace(b, i) {
@@ -249,7 +248,7 @@ func (p Pointer) String() string {
 	return s.String()
 }
 
-// Escape returns a name as a part of a pointer.
+// Escape returns a name escaped as a part of a pointer.
 func Escape(name string) string { return strings.NewReplacer("~", "~0", "/", "~1").Replace(name) }
 
 // Find returns the literal of the value that p names in valid JSON, nil if there is none. times is how often it
