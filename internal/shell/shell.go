@@ -89,8 +89,8 @@ func quoted(s string, open byte) (text string, size int, closed bool) {
 	return b.String(), len(s), false
 }
 
-// Escape returns s for a place where the quote open is open, 0 for none, so that a POSIX shell and
-// bash on a terminal read it as it is. It is false for what can't be written there.
+// Escape escapes s inside the open quote open, 0 for none, so that a POSIX shell and interactive bash read it
+// literally. It returns false if s can't be written there.
 func Escape(s string, open byte) (string, bool) {
 	switch open {
 	case 0:
