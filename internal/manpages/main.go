@@ -48,7 +48,7 @@ func run(args []string) error {
 	return doc.GenManTree(root, header, args[0])
 }
 
-// prepare makes Markdown, for the library, of the texts of a command and of all below it.
+// prepare converts the texts of a command and its subcommands to the Markdown that the library expects.
 func prepare(cmd *cobra.Command) {
 	cmd.DisableAutoGenTag = true
 	cmd.Short = markdown(cmd.Short)
@@ -63,7 +63,7 @@ func prepare(cmd *cobra.Command) {
 
 var indented = regexp.MustCompile(`(?m)^[ \t]`)
 
-// prose returns text as Markdown. A paragraph with an indented line, a list or an example, stays as it stands.
+// prose returns text as Markdown. A paragraph with an indented line (a list, an example) becomes a code block.
 func prose(text string) string {
 	paragraphs := strings.Split(strings.Trim(text, "\n"), "\n\n")
 	for i, p := range paragraphs {
