@@ -283,7 +283,7 @@ func (s *targetPoller) noteTrouble(err error) error {
 	return nil
 }
 
-// Settle records answers, and ends the targets that are done.
+// Settle records answers and ends the targets that are done.
 func (s *targetPoller) Settle(ctx context.Context, answers []poll.Answer[*Target, queryReply]) ([]poll.Verdict, error) {
 	store, err := s.Store(ctx)
 	if err != nil {
