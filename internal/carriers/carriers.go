@@ -39,7 +39,7 @@ func (r Reading) Known() bool { return r.Form.Carrier != "" }
 // Wrong reports whether the check digit is wrong in all forms of the number.
 func (r Reading) Wrong() bool { return len(r.Failed) > 0 }
 
-// Read recognizes the form of a number. It ignores spaces, hyphens and case.
+// Read recognizes the form of a number. It ignores spaces, hyphens and the case of letters.
 func Read(number string) Reading {
 	s := clean(number)
 	var failed []Form
@@ -81,13 +81,13 @@ func Has(number string, match func(Form) bool) bool {
 	return slices.ContainsFunc(forms(), func(f *form) bool { return f.pattern.MatchString(s) && match(f.named(s)) })
 }
 
-// Any reports whether match accepts the form of any carrier.
+// Any reports whether match accepts any form of a named carrier.
 func Any(match func(Form) bool) bool {
 	return slices.ContainsFunc(forms(),
 		func(f *form) bool { return f.Carrier != "" && f.Carrier != Several && match(f.Form) })
 }
 
-// lookalikes maps letters that are read or typed instead of digits to the digits.
+// lookalikes replaces letters with the digits that they are mistaken for.
 var lookalikes = strings.NewReplacer("O", "0", "Q", "0", "I", "1", "L", "1", "S", "5")
 
 const s10Length = 13
@@ -133,7 +133,7 @@ func Corrected(number string) (string, bool) {
 
 func isLetter[T byte | rune](c T) bool { return c >= 'A' && c <= 'Z' }
 
-// clean returns a number in capital letters, without spaces and hyphens.
+// clean removes spaces and hyphens from a number and converts it to upper case.
 func clean(number string) string {
 	return strings.Map(func(r rune) rune {
 		switch {

@@ -24,14 +24,14 @@ type form struct {
 //go:embed forms.tsv
 var formTable string
 
-// rules are the published rules, by name in the table.
+// rules maps names in the table to the published rules.
 var rules = map[string]func(string) bool{
 	"alternating": alternating, "astra": astra, "fedex12": fedex12, "fedex14": fedex14, "gls": gls, "gs1": gs1,
 	"identcode": identcode, "iso7064": iso7064, "luhn": luhn, "mod7": mod7, "s10": s10,
 	"usps20": usps20, "usps420": usps420,
 }
 
-// forms is searched in order: forms with a distinct prefix come before those with only a length.
+// forms returns the forms in the order of the table: forms with a prefix are before forms with only a length.
 var forms = sync.OnceValue(func() []*form {
 	var all []*form
 	for line := range strings.Lines(formTable) {
@@ -63,8 +63,8 @@ func (f *form) named(s string) Form {
 // the rest is as in package regexp.
 var patternSigns = strings.NewReplacer("#", "[0-9]", "@", "[A-Z]", "*", "[0-9A-Z]", ".", `\.`)
 
-// posts are the common names of postal services, by the country code at the end of S10 numbers. YP and WW are not
-// countries: operators use them.
+// posts maps the country code at the end of S10 numbers to the postal service, if its name is well known. YP and WW are
+// not countries: operators use them.
 //
 //go:embed posts.tsv
 var posts string
@@ -152,7 +152,7 @@ func mod7(s string) bool {
 	return rest == check
 }
 
-// identcode weighs digits alternately with 4 and 9.
+// identcode weights the digits with 4 and 9 in turn.
 func identcode(s string) bool {
 	body, check := cut(s)
 	return fill(weighted(body, 4, 9)) == check

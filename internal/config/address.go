@@ -9,7 +9,7 @@ import (
 	"unicode"
 )
 
-// CheckBaseURL normalizes a base URL. It accepts http if the settings allow it. The error is a [*KeyError].
+// CheckBaseURL returns a base URL in normal form; a [*KeyError] if it is invalid, or is http that is not allowed.
 func (c Config) CheckBaseURL(raw string) (string, error) {
 	normal, err := normalizeURL(strings.TrimSpace(raw))
 	if err == nil && !c.InsecureHTTP {
@@ -18,14 +18,14 @@ func (c Config) CheckBaseURL(raw string) (string, error) {
 	return normal, at(err, "base_url", Origin{})
 }
 
-// IsSameBaseURL reports whether text is another spelling of the normalized base URL.
+// IsSameBaseURL reports whether text is the base URL normal, in any spelling.
 func IsSameBaseURL(text, normal string) bool {
 	same, err := normalizeURL(strings.TrimSpace(text))
 	return err == nil && same == normal
 }
 
-// normalizeURL normalizes a base URL: scheme and host in lower case, no default port, no trailing slash. It refuses a
-// user name, query or fragment.
+// normalizeURL returns the normal form of a base URL: lower-case scheme and host, no default port, no trailing slash.
+// It refuses a user name, a query and a fragment.
 func normalizeURL(raw string) (string, error) {
 	const form = "write it as https://api.example.com or https://api.example.com/path"
 	u, err := url.Parse(raw)
@@ -90,7 +90,7 @@ func normalHost(host string) (string, bool) {
 	return strings.ToLower(host), host != "" && !strings.ContainsFunc(host, bad)
 }
 
-// normalPort returns `:PORT`, or nothing for the scheme's default port.
+// normalPort returns `:PORT`, or "" for the scheme's default port.
 func normalPort(scheme, port string) (string, bool) {
 	n, err := strconv.ParseUint(port, 10, 16)
 	switch {
@@ -102,7 +102,7 @@ func normalPort(scheme, port string) (string, bool) {
 	return ":" + strconv.FormatUint(n, 10), true
 }
 
-// loopback reports whether a normalized host can only be this machine.
+// loopback reports whether a normalized host is always this machine.
 func loopback(host string) bool {
 	if host == "localhost" {
 		return true
@@ -111,8 +111,8 @@ func loopback(host string) bool {
 	return err == nil && addr.IsLoopback()
 }
 
-// SameLoopback returns an account on this machine with its host replaced by 127.0.0.1, so that loopback addresses are
-// equal. It returns false for any other account.
+// SameLoopback replaces the host of an account on this machine with 127.0.0.1, so that all loopback addresses compare
+// equal. It returns any other account unchanged, and false.
 func SameLoopback(account string) (string, bool) {
 	u, err := url.Parse(account)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || !loopback(u.Hostname()) {

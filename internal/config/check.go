@@ -13,7 +13,7 @@ import (
 
 // The checks of single texts. Each returns what is expected instead of s, or "" if s is valid.
 
-// lineError refuses control and format characters, and leading or trailing space.
+// lineError refuses control and format characters, and surrounding space.
 func lineError(s string) string {
 	if strings.ContainsFunc(s, func(r rune) bool { return unicode.IsControl(r) || unicode.Is(unicode.Cf, r) }) {
 		return "text without control characters"
@@ -38,7 +38,7 @@ func filledLineError(s string) string {
 	return lineError(s)
 }
 
-// profileNameError accepts names that can name the file of a profile's store next to waybill.db.
+// profileNameError accepts a name that can be the file name of the profile's store, next to waybill.db.
 func profileNameError(s string) string {
 	odd := func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("._-", r)
@@ -56,7 +56,7 @@ func identifierError(s string) string {
 	return filledLineError(s)
 }
 
-// HostPort returns what is expected instead of s, or "" if s is HOST:PORT. HOST may be empty and PORT 0.
+// HostPort returns "" if s is HOST:PORT, else a description of this form. HOST may be empty and PORT 0.
 func HostPort(s string) string {
 	const want = "HOST:PORT such as 127.0.0.1:8377"
 	_, port, err := net.SplitHostPort(s)
@@ -77,10 +77,10 @@ func placeError(s string) string {
 	return lineError(s)
 }
 
-// MapFields returns the fields that `map` may contain.
+// MapFields returns the fields that the setting `map` can assign columns to.
 func MapFields() []string { return []string{"referId", "rawTrackingNumber", "carrierCode", "carrier"} }
 
-// field returns the field that name means in any spelling, or "".
+// field returns the field with this name in any spelling, or "".
 func field(name string) string {
 	switch strings.ReplaceAll(plainWord(name), " ", "") {
 	case "referid":
@@ -95,7 +95,7 @@ func field(name string) string {
 	return ""
 }
 
-// CheckMapName returns a [*KeyError] if name is not valid for a saved mapping.
+// CheckMapName returns a [*KeyError] if name is not a valid name for a saved mapping.
 func CheckMapName(name string) error {
 	if want := mapNameError(name); want != "" {
 		return wrong("the name of a mapping must be "+want+", not "+short(name), "use --save-map NAME")
@@ -125,7 +125,7 @@ func cutServer(store string) (rest string, ok bool) {
 	return "", false
 }
 
-// storePlaceError accepts a path or a server. Any other URL would create folders.
+// storePlaceError accepts a path or a server. Any other URL, taken as a path, would create folders.
 func storePlaceError(s string) string {
 	if rest, ok := cutServer(s); ok {
 		return serverStore(s, rest)
@@ -147,8 +147,8 @@ func storePlaceError(s string) string {
 // hostAndPort matches a host of a server's URL, with or without a port.
 var hostAndPort = regexp.MustCompile(`^(\[[^\[\]]+\]:?|[^\[\]:]*:?)[0-9]*$`)
 
-// serverStore refuses a password: it would be visible in the process list, in the shell's history, and wherever the
-// store is named. It also refuses text that may be part of a misplaced password.
+// serverStore refuses a password, which would show in the process list, in the shell history, and wherever the store
+// is named. It also refuses @ and # in other places, as they may be part of a password.
 func serverStore(s, rest string) string {
 	const elsewhere = "without a password: give it by store_password_file, PGPASSWORD or PGPASSFILE"
 	if strings.HasPrefix(s, "service=") {

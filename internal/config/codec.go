@@ -13,7 +13,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
-// names maps names to values. Being a separate type keeps viper from lower-casing and splitting the names.
+// names maps names to values. Its distinct type keeps viper from lower-casing and splitting the names.
 type names map[string]any
 
 type codec struct {
@@ -22,7 +22,7 @@ type codec struct {
 	node func(*yaml.Node) (any, error) // decodes a composite kind from a file
 }
 
-// textTags are the YAML types accepted as text.
+// textTags are the YAML tags that are accepted as text.
 var textTags = []string{"!!str", "!!int", "!!float", "!!timestamp"}
 
 func (s Setting) codec() codec {
@@ -86,7 +86,7 @@ func (s Setting) fromTexts(texts []string) (any, error) {
 	return all, nil
 }
 
-// fromVariable decodes a variable: for a composite kind, JSON if it looks like it, else texts separated by commas.
+// fromVariable decodes a variable. For a kind with parts, it is JSON if it starts with [ or {, else split at commas.
 func (s Setting) fromVariable(t string) (any, error) {
 	if s.codec().node == nil {
 		return s.fromText(t)
@@ -109,7 +109,7 @@ func (s Setting) fromVariable(t string) (any, error) {
 	return v, err
 }
 
-// fromNode decodes a value from a file. An error has a line if it is more precise than the key's.
+// fromNode decodes a value in a file. A fault has a line if that is more exact than the line of the key.
 func (s Setting) fromNode(n *yaml.Node) (any, error) {
 	if c := s.codec(); c.node != nil {
 		return c.node(n)
@@ -117,7 +117,7 @@ func (s Setting) fromNode(n *yaml.Node) (any, error) {
 	return s.oneItem(n)
 }
 
-// oneItem decodes a single text. It accepts a number as text, as written.
+// oneItem decodes one scalar. A number that is accepted as text keeps its spelling.
 func (s Setting) oneItem(n *yaml.Node) (any, error) {
 	c := s.codec()
 	if c.tags == nil {
@@ -280,8 +280,8 @@ func (s Setting) namesFromTexts(texts []string) (any, error) {
 	return all, nil
 }
 
-// checkName returns a name as it is stored. It returns an error if the name or value is invalid, or equal to a name
-// in taken. taken is keyed by foldedName; the name is added.
+// checkName returns a name as it is stored, and adds it to taken, which maps folded names to names. It is an error if
+// the name or its value is invalid, or if taken has an equal name.
 func (s Setting) checkName(name string, value any, taken map[string]string) (string, error) {
 	want := filledLineError(name)
 	switch {
@@ -312,7 +312,7 @@ func (s Setting) checkName(name string, value any, taken map[string]string) (str
 
 func nameOf(name string) string { return "name " + quoted(name) }
 
-// foldedName returns a name for comparison: carriers and statuses ignore case and outer space.
+// foldedName returns the form in which names compare: carriers and statuses ignore case and surrounding space.
 func (s Setting) foldedName(name string) string {
 	if s.Kind != KindNames || s.fields {
 		return name
@@ -320,7 +320,7 @@ func (s Setting) foldedName(name string) string {
 	return strings.ToLower(strings.TrimSpace(name))
 }
 
-// conditionParts are the parts of {status, message, path, equals}; a match has only path and equals.
+// conditionParts returns the parts of {status, message, path, equals}; a match has only the last two.
 func conditionParts() []Setting {
 	return []Setting{
 		{Key: "status", Kind: KindInteger, least: 100, most: 599},
@@ -357,7 +357,7 @@ func (s Setting) condition(n *yaml.Node) (any, error) {
 	return tracking.Absent{Status: status, Message: parts["message"].text(), Match: match}, nil
 }
 
-// literal writes a scalar, or an empty value, as JSON does. A number stays as written.
+// literal returns a scalar, {} or [] as JSON text. A number keeps its spelling.
 func (s Setting) literal(n *yaml.Node) (any, error) {
 	var v any = n.Value
 	switch n.ShortTag() {

@@ -31,15 +31,15 @@ type Sources struct {
 	Home    string   // absolute; empty if unknown
 }
 
-// FromOS returns the sources of this process. Folders that the system does not report stay empty.
+// FromOS returns the sources of this process. A folder that can't be determined is empty.
 func FromOS(flags []Flag) Sources {
 	folder, _ := os.Getwd()
 	home, _ := os.UserHomeDir()
 	return Sources{Flags: flags, Env: os.Environ(), WorkDir: folder, Home: home}
 }
 
-// Config holds the effective values of all settings. It is read-only, and so safe for concurrent use. It can be
-// printed: secrets show as `***`.
+// Config holds the value of every setting. It is read-only, and so safe for concurrent use. It can be printed: secrets
+// show as `***`.
 type Config struct {
 	Output  string `mapstructure:"output"` // table, json, jsonl, csv or xlsx
 	Color   string `mapstructure:"color"`  // auto, always or never
@@ -83,7 +83,7 @@ type Config struct {
 	warnings []string
 }
 
-// Query says how trackings are queried.
+// Query configures queries for trackings.
 type Query struct {
 	// TrackingNumberParam is the query parameter for a tracking number.
 	//
@@ -92,12 +92,12 @@ type Query struct {
 	Absent              []tracking.Absent `mapstructure:"absent"` // besides 404
 }
 
-// Create says how the response to a create is read.
+// Create configures how the response to a create is read.
 type Create struct {
 	Accepted []tracking.Match `mapstructure:"accepted"` // all must match; empty for the built-in rules
 }
 
-// Webhook says how deliveries are verified. The secrets are in [Config.WebhookSecrets].
+// Webhook configures how deliveries are verified. [Config.WebhookSecrets] returns the secrets.
 type Webhook struct {
 	Verify  string                    `mapstructure:"verify"`  // enforce, observe or off; never empty
 	Scheme  string                    `mapstructure:"scheme"`  // a name in Schemes, or of a preset; empty for none
@@ -105,15 +105,15 @@ type Webhook struct {
 	Schemes map[string]webhook.Scheme `mapstructure:"schemes"` // names as written
 }
 
-// Listen says where deliveries are received.
+// Listen configures where deliveries are received, and how much of them is kept.
 type Listen struct {
 	Addr          string `mapstructure:"addr"`           // HOST:PORT; port 0 for any free port
 	MaxBody       Size   `mapstructure:"max_body"`       // at least 1
 	MaxUnverified Size   `mapstructure:"max_unverified"` // as inbox.Retention counts; 0 keeps none
 }
 
-// Load determines all settings. Its error is a [*KeyError] that names the flag or variable, or the file, line and key
-// at fault. A missing base URL, API key or store is not an error here, because not every command needs them.
+// Load returns the value of every setting. The error is a [*KeyError] that names the flag, the variable, or the file,
+// line and key at fault. A missing base URL, API key or store is not an error, as not every command needs one.
 func Load(src Sources) (Config, error) {
 	l, err := newLoader(src)
 	if err != nil {
@@ -147,7 +147,7 @@ func (c Config) StorePath() (string, error) {
 	return c.Store, nil
 }
 
-// OwnStatuses returns [Config.Statuses] without the project file's names, which are only for display.
+// OwnStatuses returns [Config.Statuses] without the project file's names, which are for display only.
 func (c Config) OwnStatuses() map[string]string {
 	own := make(map[string]string, len(c.statuses))
 	for status := range c.statuses {
@@ -156,7 +156,7 @@ func (c Config) OwnStatuses() map[string]string {
 	return own
 }
 
-// SetByProject returns those of keys that the project file sets, entirely or in part.
+// SetByProject returns the keys that the project file sets, as a whole or for a single name.
 func (c Config) SetByProject(keys ...string) []string {
 	return slices.DeleteFunc(keys, func(key string) bool {
 		return !slices.ContainsFunc(c.entries, func(e Entry) bool {
@@ -165,13 +165,13 @@ func (c Config) SetByProject(keys ...string) []string {
 	})
 }
 
-// Warnings names variables that look like settings but are not, and a project file that is ignored.
+// Warnings returns warnings about environment variables and a project file that are ignored.
 func (c Config) Warnings() []string { return slices.Clone(c.warnings) }
 
-// Origin returns the origin of a setting's value; for an unknown key, that of a default.
+// Origin returns the origin of a setting's value; the zero value, a default, for an unknown key.
 func (c Config) Origin(key string) Origin { return c.origins[key] }
 
-// Refuse returns a [*KeyError] saying that a setting's value can't be used, with its origin. hint may be empty.
+// Refuse returns a [*KeyError] at the origin of a setting whose value the caller can't use. hint may be empty.
 func (c Config) Refuse(key, message, hint string) error {
 	return at(wrong(message, hint), key, c.Origin(key))
 }

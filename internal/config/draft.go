@@ -19,7 +19,7 @@ import (
 // ErrChanged reports that the user file has changed since its draft was opened.
 var ErrChanged = errors.New("changed by another program meanwhile")
 
-// lockWait is how long to wait while others replace the user file.
+// lockWait is how long to wait while another program replaces the user file.
 const lockWait = 10 * time.Second
 
 const lockPause = 5 * time.Millisecond
@@ -34,7 +34,7 @@ type Draft struct {
 	fault  error    // why Old is invalid
 }
 
-// OpenDraft reads the user file, valid or not, unless others may change it. The error is a [*KeyError].
+// OpenDraft reads the user file, valid or not. It refuses a file that others may change. The error is a [*KeyError].
 func OpenDraft(src Sources) (*Draft, error) {
 	l, err := newLoader(src)
 	if err != nil {
@@ -56,7 +56,7 @@ func OpenDraft(src Sources) (*Draft, error) {
 	return d, nil
 }
 
-// Profile returns the active profile, to be changed; an error if the file lacks it. Other faults are ignored.
+// Profile returns the profile in force; an error if the file does not have it. Other faults of the file are ignored.
 func (d *Draft) Profile() (string, error) {
 	if len(d.made.profiles) == 0 {
 		return "", d.fault
@@ -74,7 +74,7 @@ func (d *Draft) Has(profile, key string) bool {
 	return n != nil
 }
 
-// Text returns the value that the file sets in a profile, as displayed; empty if unset.
+// Text returns the value of a key in a profile of the file, as it is displayed; empty if it is not set.
 func (d *Draft) Text(profile, key string) string {
 	if v, ok := d.made.profiles[profile][key]; ok {
 		return text(v.v)
@@ -82,7 +82,7 @@ func (d *Draft) Text(profile, key string) string {
 	return ""
 }
 
-// Holds reports whether the file sets a secret in a profile to exactly this value.
+// Holds reports whether the file sets a key in a profile to this secret.
 func (d *Draft) Holds(profile, key string, secret Secret) bool {
 	has, isSecret := d.made.profiles[profile][key].v.(Secret)
 	return isSecret && has.Reveal() == secret.Reveal()
@@ -111,7 +111,7 @@ func (d *Draft) Hide(data []byte) (hidden []byte, restore func([]byte) []byte) {
 	return hidden, restore
 }
 
-// Check returns the [*KeyError] with which [Load] would refuse data as the user file. It checks all profiles.
+// Check returns why [Load] would refuse data as the user file: a [*KeyError] that names file. It checks every profile.
 func (d *Draft) Check(data []byte, file string) error {
 	made, err := d.loader.decodeUser(data, file)
 	if err != nil {
@@ -125,7 +125,7 @@ func (d *Draft) Check(data []byte, file string) error {
 	return nil
 }
 
-// decided checks the combined settings of a profile. Flags and environment matter only where they allow something.
+// decided checks the combined settings of a profile. Of flags and environment, only insecure_http counts.
 func (d *Draft) decided(made userFile, profile string) error {
 	if _, _, err := made.chosen(); err != nil {
 		return err
@@ -140,8 +140,8 @@ func (d *Draft) decided(made userFile, profile string) error {
 	return err
 }
 
-// Replace replaces the user file with data, 0600 and atomically. It follows a symbolic link, so that the link stays.
-// The error is a [*KeyError], even if it wraps [ErrChanged].
+// Replace atomically replaces the user file with data, mode 0600. It follows a symbolic link, which stays. The error is
+// a [*KeyError]; it wraps [ErrChanged] if the file has changed since [OpenDraft].
 func (d *Draft) Replace(data []byte) error {
 	err := d.replace(data)
 	if err != nil {
@@ -185,7 +185,7 @@ func (d *Draft) replace(data []byte) error {
 	return nil
 }
 
-// lockBeside locks a file for replacement. It leaves nothing behind where an open file can be removed.
+// lockBeside takes the lock for replacing a file. unlock removes the lock file where an open file can be removed.
 func lockBeside(path string) (unlock func(), err error) {
 	path += ".lock"
 	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() {

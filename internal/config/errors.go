@@ -14,7 +14,7 @@ var ErrNoBaseURL = errors.New("no base URL is set")
 // ErrNoAPIKey reports that a command needs the API key and none is set.
 var ErrNoAPIKey = errors.New("no API key is set")
 
-// KeyError reports a problem with a setting, its file, or a secret that it names. It never contains a secret.
+// KeyError describes a fault in a setting, its file, or a secret that it names. It never contains a secret.
 type KeyError struct {
 	Key     string // dotted, `query.absent`; empty for a whole file
 	Origin  Origin
@@ -25,7 +25,7 @@ type KeyError struct {
 	Err     error  // cause; may be nil
 }
 
-// Error returns the place, the key and the problem, without the hint.
+// Error returns the place, the key and the message, without the hint.
 func (e *KeyError) Error() string {
 	text := e.Message
 	if e.Key != "" && (e.File != "" || e.Origin.Name == "") {
@@ -45,7 +45,7 @@ func (e *KeyError) Error() string {
 // Unwrap returns the cause, or nil.
 func (e *KeyError) Unwrap() error { return e.Err }
 
-// at fills in the place and key of an error that does not have more precise ones. It returns nil for nil.
+// at sets the origin and file of a fault, and its line and key if it has none. It returns nil for a nil fault.
 func at(fault error, key string, o Origin) error {
 	if e, ok := errors.AsType[*KeyError](fault); ok {
 		e.Line = cmp.Or(e.Line, o.Line)
@@ -56,7 +56,7 @@ func at(fault error, key string, o Origin) error {
 	return fault
 }
 
-// in puts a place before the message of an error. It returns nil for nil.
+// in prefixes the message of a fault with a place. It returns nil for a nil fault.
 func in(place string, fault error) error {
 	if e, ok := errors.AsType[*KeyError](fault); ok {
 		e.Message = place + ": " + e.Message
@@ -64,7 +64,7 @@ func in(place string, fault error) error {
 	return fault
 }
 
-// wrong returns a [*KeyError] whose place is filled in later.
+// wrong returns a [*KeyError] without a place, which [at] sets later.
 func wrong(message, hint string) error { return &KeyError{Message: message, Hint: hint} }
 
 func short(s string) string {
@@ -77,8 +77,8 @@ func short(s string) string {
 
 func quoted(s string) string { return strconv.Quote(short(s)) }
 
-// Nearest returns the known word most like word, or "" if none is near. It ignores case, `-` and `_`, and compares a
-// dotted key also by its last part.
+// Nearest returns the known word most similar to word, or "" if none is similar. It ignores case, `-` and `_`, and
+// compares a word without dots with the last part of a dotted key too.
 func Nearest(word string, known []string) string {
 	w := plainWord(word)
 	best, bestDistance := "", max(2, len(w)/3)+1
@@ -102,10 +102,10 @@ func plainWord(s string) string {
 	return strings.NewReplacer("-", "", "_", "").Replace(strings.ToLower(s))
 }
 
-// letters returns the sorted letters of a word: they stay the same if two are swapped.
+// letters returns the sorted bytes of a word: words that differ by swapped letters have the same.
 func letters(s string) string { return string(slices.Sorted(slices.Values([]byte(s)))) }
 
-// distance is the Levenshtein distance in bytes. Long words are cut, as all known words are shorter.
+// distance returns the Levenshtein distance in bytes. Long words are truncated; no known word is that long.
 func distance(a, b string) int {
 	const limit = 80
 	a, b = a[:min(len(a), limit)], b[:min(len(b), limit)]
@@ -134,7 +134,7 @@ func didYouMean(message, word string, known []string) string {
 	return message
 }
 
-// Level is the kind of source of a value. A higher level overrides a lower one.
+// Level is the kind of place that a value comes from. A higher level wins over a lower one.
 type Level int
 
 // The levels, lowest first.
@@ -147,7 +147,7 @@ const (
 	FromFlag
 )
 
-// Origin is the source of a value.
+// Origin is the place that a value comes from.
 type Origin struct {
 	Level   Level
 	Name    string // --timeout or WAYBILL_TIMEOUT; empty for files and defaults

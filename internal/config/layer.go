@@ -100,9 +100,9 @@ func (l *loader) withAbsolutePaths(s Setting, v any, folder string) any {
 	return v
 }
 
-// project returns the layer of the project file. It is empty without the file. It is also empty, with a warning, if
-// another user put the file into a folder that is not theirs, such as one for temporary files. The file may set only
-// what its settings allow.
+// project returns the layer of the project file; nil if there is none. A file that another user put into a folder that
+// is not theirs, such as the folder for temporary files, is ignored with a warning. It is an error if the file sets a
+// setting that is not allowed there.
 func (l *loader) project() (layer, error) {
 	path := l.paths.Project
 	if !l.paths.ProjectExists || l.projectIsUser() {
@@ -131,7 +131,7 @@ func (l *loader) project() (layer, error) {
 	return l.fill(root, o)
 }
 
-// projectIsUser reports whether the project file was named as the user file: it is then only that.
+// projectIsUser reports whether a flag or variable names the project file as the user file. Then it is only that.
 func (l *loader) projectIsUser() bool {
 	if l.paths.UserOrigin.Level == FromDefault {
 		return false
@@ -162,7 +162,7 @@ func refuseReserved(root *yaml.Node) error {
 	return nil
 }
 
-// fill decodes the settings in a mapping. It returns the valid ones, and the first error.
+// fill decodes the settings in a mapping. It returns the valid ones and the first error.
 func (l *loader) fill(root *yaml.Node, o Origin) (layer, error) {
 	made, err := decodeKeys(root, table(), o)
 	for key, val := range made {
@@ -175,7 +175,7 @@ func (l *loader) fill(root *yaml.Node, o Origin) (layer, error) {
 	return made, err
 }
 
-// warnings names the variables that look like settings but are not. Variables in used are known.
+// warnings returns a warning for each variable that is named like a setting but is not read. Those in used are read.
 func (l *loader) warnings(used []string) []string {
 	for _, s := range table() {
 		used = append(used, s.Env)
@@ -204,7 +204,7 @@ func (l *loader) warnings(used []string) []string {
 	return all
 }
 
-// decide applies the layers to the defaults, lowest first, and decodes the result.
+// decide merges the layers, lowest first, over the defaults and decodes the result.
 func (l *loader) decide(layers []layer) (Config, error) {
 	c := Config{sameKey: l.sameKey, origins: map[string]Origin{}, lookup: l.lookup}
 	var err error
@@ -251,7 +251,7 @@ func (l *loader) decide(layers []layer) (Config, error) {
 	return c, nil
 }
 
-// refuseAuthorities refuses a CA file that others may change, because its authorities decide who can read the key.
+// refuseAuthorities refuses a CA file that others may change, as it decides who can read the key. It may be missing.
 func (c *Config) refuseAuthorities() error {
 	info, err := os.Stat(c.CAFile)
 	if c.CAFile == "" || err != nil {
@@ -301,13 +301,13 @@ func joinNames(s Setting, under, over names) names {
 	return all
 }
 
-// mapsKey is the setting of saved mappings, savedMark marks the name of one.
+// mapsKey is the setting that holds saved mappings; savedMark marks the name of one.
 const (
 	mapsKey   = "maps"
 	savedMark = "@"
 )
 
-// expandMap replaces the name of a saved mapping with its fields. Fields given with it take precedence.
+// expandMap replaces the name of a saved mapping with its fields. Fields that own sets itself win.
 func expandMap(own, saved names) (names, error) {
 	name, ok := own[savedMark].(string)
 	if !ok {

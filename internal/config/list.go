@@ -16,7 +16,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/webhook"
 )
 
-// Entry is the effective value of one setting.
+// Entry is one setting with its value in force.
 type Entry struct {
 	Key    string // for a name in a map: the setting's key, a dot, the name
 	Text   string // on one line; a secret is `***`
@@ -24,11 +24,11 @@ type Entry struct {
 	Origin Origin
 }
 
-// List returns all settings, sorted by key. Each name is a separate entry, with its own origin.
+// List returns every setting, sorted by key. Each name in a map is a separate entry with its own origin.
 func (c Config) List() []Entry { return slices.Clone(c.entries) }
 
-// Get returns the entry of a setting, or of one name in it. For a setting with names it returns all of them, with the
-// highest of their origins. For an unknown key, the error is a [*KeyError] with the nearest known one.
+// Get returns the entry of a setting, or of one name in a map. The key of a map returns all its names, with the highest
+// of their origins. The error for an unknown key is a [*KeyError] that suggests the nearest known key.
 func (c Config) Get(key string) (Entry, error) {
 	whole := Entry{Key: key}
 	var known []string
@@ -73,7 +73,7 @@ func (c Config) list(v *viper.Viper) []Entry {
 	return all
 }
 
-// plain returns a decoded value in JSON types: durations, sizes and secrets are text, as displayed.
+// plain converts a decoded value to JSON types: durations, sizes and secrets become text, as displayed.
 func plain(v any) any {
 	switch v := v.(type) {
 	case time.Duration:
@@ -133,7 +133,7 @@ func compactJSON(v any) string {
 	return string(b)
 }
 
-// AbsentEntry returns an entry of query.absent as written in a file.
+// AbsentEntry returns an entry of query.absent as it is written in a file.
 func AbsentEntry(a tracking.Absent) map[string]any {
 	all := map[string]any{}
 	if a.Match != (tracking.Match{}) {

@@ -23,7 +23,7 @@ const (
 		"(the system's data folder on macOS and Windows); a profile NAME has NAME.db there"
 )
 
-// Paths has the places of the files of settings, existing or not.
+// Paths holds the paths of the settings files, which need not exist.
 type Paths struct {
 	User          string // absolute; empty if no home folder is known
 	UserExists    bool
@@ -32,7 +32,7 @@ type Paths struct {
 	ProjectExists bool
 }
 
-// Locate finds the files of settings without reading them. Its error is a [*KeyError].
+// Locate returns the paths of the settings files, without reading them. The error is a [*KeyError].
 func Locate(src Sources) (Paths, error) {
 	var p Paths
 	for _, f := range src.Flags {
@@ -66,7 +66,7 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// absolute makes path absolute, relative to folder, with ~/ as home. If they are empty the path stays relative.
+// absolute resolves a path against folder, and ~ to home. If these are empty, it leaves the path relative.
 func absolute(path, folder, home string) string {
 	if path == "" || path == stdinName {
 		return path
@@ -80,7 +80,7 @@ func absolute(path, folder, home string) string {
 	return filepath.Join(folder, path)
 }
 
-// storeDefault is the default place of a profile's store; empty if neither environment nor home folder gives one.
+// storeDefault returns the default path of a profile's store; empty if neither env nor home gives a folder.
 func storeDefault(goos string, env map[string]string, home, profile string) string {
 	var folder string
 	switch {
@@ -103,7 +103,7 @@ func storeDefault(goos string, env map[string]string, home, profile string) stri
 	return filepath.Join(folder, "waybill", profile+".db")
 }
 
-// environment makes a map from NAME=value. On Windows names are case-insensitive.
+// environment maps names to values, given as NAME=value. On Windows, names are case-insensitive.
 func environment(list []string, goos string) map[string]string {
 	env := make(map[string]string, len(list))
 	for _, e := range list {

@@ -19,7 +19,7 @@ const (
 	acceptWeak = "accept_weak"
 )
 
-// sources are the kinds of KIND:NAME that a part accepts, whether or not the parts fit together.
+// sources holds the kinds allowed in parts of the form KIND:NAME, regardless of the other parts of the scheme.
 var sources = map[string][]string{
 	"signature.from": {"header", "query", "json"},
 	"timestamp.from": {"header", "sig", "json"},
@@ -74,14 +74,14 @@ func unmet(p webhook.Setting, value string) string {
 	return filledLineError(name)
 }
 
-// SchemeSettings returns all parts of a scheme, as maps of JSON types.
+// SchemeSettings returns a scheme with every part, as maps of JSON types.
 func SchemeSettings(s webhook.Scheme) map[string]any {
 	var all map[string]any
 	_ = schemeNode(s.WithDefaults(), nil).Decode(&all) // texts and a boolean always decode
 	return all
 }
 
-// SchemeYAML returns a scheme as written in a file: its kind, and the parts that differ from their defaults.
+// SchemeYAML returns a scheme as it is written in a file: its kind, and the parts that differ from their defaults.
 func SchemeYAML(s webhook.Scheme) string {
 	text, _ := yaml.Marshal(changedNode(s)) // texts and a boolean always encode
 	return string(text)
@@ -92,7 +92,7 @@ func changedNode(s webhook.Scheme) *yaml.Node {
 	return schemeNode(s.WithDefaults(), &defaults)
 }
 
-// schemeNode returns a scheme for a file: its kind and what differs from defaults; if defaults is nil, all parts.
+// schemeNode returns a scheme as YAML: its kind and the parts that differ from defaults, or every part if it is nil.
 func schemeNode(s webhook.Scheme, defaults *webhook.Scheme) *yaml.Node {
 	n := &yaml.Node{Kind: yaml.MappingNode}
 	put := func(name string, value *yaml.Node) {

@@ -17,14 +17,14 @@ import (
 	"github.com/waybill-cli/waybill/internal/webhook"
 )
 
-// masked replaces a secret wherever it would be shown.
+// masked replaces secrets in output.
 const masked = "***"
 
-// Secret is a text that is not displayed: formatted, marshalled or logged it is `***`, or nothing when it is empty.
+// Secret is a text that is hidden in output: formatted, marshalled or logged it is `***`, or "" if it is empty.
 // [Secret.Reveal] returns the text.
 //
-// The text is behind a pointer, so that even a formatter that cannot call methods, as for an unexported field, prints
-// an address and not the text.
+// The text is behind a pointer, so that a formatter that can't call methods, as for an unexported field, prints an
+// address and not the text.
 type Secret struct {
 	text *string // nil if empty
 }
@@ -37,7 +37,7 @@ func NewSecret(s string) Secret {
 	return Secret{text: &s}
 }
 
-// Reveal returns the text itself. Callers must not print, log or store it.
+// Reveal returns the text. The caller must not print, log or store it.
 func (s Secret) Reveal() string {
 	if s.text == nil {
 		return ""
@@ -48,7 +48,7 @@ func (s Secret) Reveal() string {
 // IsZero reports whether the text is empty.
 func (s Secret) IsZero() bool { return s.text == nil }
 
-// String returns `***`, or nothing for an empty text.
+// String returns `***`, or "" if the text is empty.
 func (s Secret) String() string {
 	if s.text == nil {
 		return ""
@@ -70,14 +70,14 @@ const MaxSecretFile = 64 << 10
 
 const stdinName = "-"
 
-// apiKey says where the API key is: a [Secret], or the path of its file, stdinName, or its entry in the keyring.
+// apiKey locates the API key. Its value is a [Secret], the path of a file, stdinName, or the name of a keyring entry.
 type apiKey struct {
 	value
 	setting string // one of apiKeySettings; empty for none
 	service string // the base_url of the key's level or the nearest lower one; empty for none
 }
 
-// APIKey is the API key. It is not displayed: see [Secret].
+// APIKey is the API key. It is hidden in output, see [Secret].
 type APIKey struct {
 	Secret  Secret
 	Origin  Origin
@@ -92,7 +92,7 @@ func (v value) text() string {
 	return t
 }
 
-// apiKeySettings are the settings that give the API key. Each level may set one.
+// apiKeySettings returns the settings that locate the API key. Each level may set one of them.
 func apiKeySettings() []string { return []string{"api_key", "api_key_file", "api_key_keyring"} }
 
 func findAPIKey(layers []layer) (apiKey, error) {
@@ -123,11 +123,11 @@ func findAPIKey(layers []layer) (apiKey, error) {
 }
 
 // CheckService refuses to send the key to a base URL that it does not belong to. A key belongs to the base URL of its
-// own level (flag, environment, profile, user file), or else of the nearest lower level; in the keyring to the base
-// URL stored with it. So a key in the environment may go to the base URL of the user file, but a key in the user file
-// not to one that only the environment, a flag or a profile names. A key of the environment or a flag, without a base
-// URL at or below its level, goes where a flag says. The flag --same-key allows any base URL. The error is a
-// [*KeyError] that names both.
+// own level (flag, environment, profile, user file), or else of the nearest level below; a key in the keyring to the
+// base URL stored with it. So a key from the environment may go to the base URL of the user file, but a key from the
+// user file not to a base URL that only the environment, a flag or a profile sets. A key from the environment or a
+// flag, with no base URL at or below its level, may go to any. So may every key with the flag --same-key. The error is
+// a [*KeyError] that names both.
 func (c Config) CheckService(k APIKey, base string) error {
 	const other = "; a key for it: `waybill auth login --profile NAME --base-url URL`"
 	kept := cmp.Or(k.Service, c.key.service)
@@ -148,7 +148,7 @@ func (c Config) CheckService(k APIKey, base string) error {
 	}
 }
 
-// APIKeyFromStdin reports whether [Config.ReadAPIKey] reads stdin, which is then not available for data.
+// APIKeyFromStdin reports whether [Config.ReadAPIKey] reads stdin, which then can't be used for data.
 func (c Config) APIKeyFromStdin() bool { return c.keyAt("api_key_file") == stdinName }
 
 // APIKeyFile returns the file of the API key; empty if the key has another source.
@@ -162,7 +162,7 @@ func (c Config) APIKeyFile() string {
 // APIKeyKeyring returns the keyring entry of the API key; empty for none.
 func (c Config) APIKeyKeyring() string { return c.keyAt("api_key_keyring") }
 
-// keyAt returns the value of setting if it is the one that gives the API key.
+// keyAt returns the value of a setting if the API key comes from it, else "".
 func (c Config) keyAt(setting string) string {
 	if c.key.setting != setting {
 		return ""
@@ -170,11 +170,11 @@ func (c Config) keyAt(setting string) string {
 	return c.key.text()
 }
 
-// ReadAPIKey returns the API key and its origin: a flag's file has precedence over the environment's key or file, a
-// profile's, and the user file's own. stdin is read only if the file is `-`. keyring, which returns the content of an
-// entry (see [KeyringEntry]), is called only if an entry is named.
+// ReadAPIKey returns the API key and its origin. A flag wins over the environment, a profile and the top level of the
+// user file, in this order. It reads stdin only if the key's file is `-`. It calls keyring, which returns the content
+// of a keyring entry, see [KeyringEntry], only if an entry is named.
 //
-// Its error is [ErrNoAPIKey] if none is set, otherwise a [*KeyError].
+// The error is [ErrNoAPIKey] if no key is set, else a [*KeyError].
 //
 // Interface: Authentication, 1 and 2.
 func (c Config) ReadAPIKey(stdin io.Reader, keyring func(name string) (string, error)) (APIKey, error) {
@@ -206,7 +206,7 @@ func (c Config) ReadAPIKey(stdin io.Reader, keyring func(name string) (string, e
 	return APIKey{key, c.key.origin, service}, nil
 }
 
-// KeyringEntry returns the keyring's entry for a key: the key and, on a second line, its base URL, if known.
+// KeyringEntry returns the content of a keyring entry: the key, and on a second line its base URL, if known.
 func KeyringEntry(key Secret, base string) string {
 	return strings.TrimSuffix(key.Reveal()+"\n"+base, "\n")
 }
@@ -214,8 +214,8 @@ func KeyringEntry(key Secret, base string) string {
 // APIKeySetting returns the setting with the API key: api_key, api_key_file or api_key_keyring; empty if none is set.
 func (c Config) APIKeySetting() string { return c.key.setting }
 
-// WebhookSecrets returns the secrets of deliveries, read anew at each call, or none if none is set. Their names are
-// env:NAME, file:PATH, or webhook.secret for one written in the user file. The error is a [*KeyError], also if one of
+// WebhookSecrets reads the webhook secrets; it returns nil if none is set. Each call reads them anew. Their names are
+// env:NAME, file:PATH, or webhook.secret for a secret in the user file. The error is a [*KeyError], also if only one of
 // several is missing or empty.
 func (c Config) WebhookSecrets() ([]webhook.Secret, error) {
 	if len(c.Webhook.Secrets) == 0 {
@@ -239,13 +239,13 @@ func (c Config) WebhookSecrets() ([]webhook.Secret, error) {
 	return all, nil
 }
 
-// SecretFiles returns the files of the API key, the store's password and webhook secrets, as settings name them.
+// SecretFiles returns the files that settings name for the API key, the store's password and webhook secrets.
 func (c Config) SecretFiles() []string {
 	all := slices.Concat([]string{c.APIKeyFile(), c.StorePasswordFile}, c.secretsAt("file:"))
 	return slices.DeleteFunc(all, func(file string) bool { return file == "" })
 }
 
-// secretsAt returns the places in webhook.secrets of a kind, such as "file:", without that prefix.
+// secretsAt returns the places in webhook.secrets that begin with kind, without it.
 func (c Config) secretsAt(kind string) []string {
 	var all []string
 	for _, place := range c.Webhook.Secrets {
@@ -256,7 +256,7 @@ func (c Config) secretsAt(kind string) []string {
 	return all
 }
 
-// StorePassword returns the store's password from its file; zero if no file is set. The error is a [*KeyError].
+// StorePassword reads the store's password from its file; zero if no file is set. The error is a [*KeyError].
 func (c Config) StorePassword() (Secret, error) {
 	if c.StorePasswordFile == "" {
 		return Secret{}, nil
@@ -277,8 +277,8 @@ func secretAt(place string, lookup func(name string) (string, bool)) (s Secret, 
 	return s, in(place, err)
 }
 
-// ReadSecret returns the secret at env:NAME or file:PATH. The error is a [*KeyError], and does not show an invalid
-// place: it may be a secret.
+// ReadSecret returns the secret at env:NAME or file:PATH. The error is a [*KeyError]. It does not show a place that is
+// not valid, as it may be a secret.
 func ReadSecret(place string, getenv func(string) string) (Secret, error) {
 	if want := placeError(place); want != "" {
 		return Secret{}, wrong("must be "+want, "")
@@ -289,7 +289,7 @@ func ReadSecret(place string, getenv func(string) string) (Secret, error) {
 	})
 }
 
-// readSecret reads the single line of a file, or of a pipe from a password manager.
+// readSecret reads a secret, one line, from a file, a pipe such as a password manager's, or for `-` from stdin.
 func readSecret(path string, stdin io.Reader) (Secret, error) {
 	r := stdin
 	if path != stdinName {
@@ -323,7 +323,7 @@ func readSecret(path string, stdin io.Reader) (Secret, error) {
 	return cleanSecret(data)
 }
 
-// cleanSecret removes one line end and refuses text that can't be intended.
+// cleanSecret removes one trailing line break, and refuses data that can't be a secret.
 func cleanSecret(data []byte) (Secret, error) {
 	const hint = "the file must contain only the secret, on one line, as plain text"
 	if bytes.HasPrefix(data, []byte{0xff, 0xfe}) || bytes.HasPrefix(data, []byte{0xfe, 0xff}) {
@@ -344,7 +344,7 @@ func cleanSecret(data []byte) (Secret, error) {
 	return NewSecret(s), nil
 }
 
-// checkAPIKey refuses text that a header would not carry unchanged.
+// checkAPIKey refuses a key that an HTTP header would change.
 func checkAPIKey(s Secret) error {
 	if strings.TrimSpace(s.Reveal()) != s.Reveal() {
 		return wrong("has space at its start or end", "copy the key again without the space")
@@ -352,7 +352,7 @@ func checkAPIKey(s Secret) error {
 	return nil
 }
 
-// cause describes why a file could not be used, without its path.
+// cause returns the message of an error, without the path of the file.
 func cause(err error) string {
 	if p, ok := errors.AsType[*os.PathError](err); ok {
 		return p.Err.Error()
@@ -360,7 +360,7 @@ func cause(err error) string {
 	return err.Error()
 }
 
-// ReadSecretFile returns the secret in a file of one line; `-` is stdin. The error is a [*KeyError] with the file.
+// ReadSecretFile returns the secret in a one-line file; `-` is stdin. The error is a [*KeyError] that names the file.
 func ReadSecretFile(path string, stdin io.Reader) (Secret, error) {
 	s, err := readSecret(path, stdin)
 	if path == stdinName {
@@ -369,8 +369,8 @@ func ReadSecretFile(path string, stdin io.Reader) (Secret, error) {
 	return s, in(path, err)
 }
 
-// ParseSecret returns a typed secret. For surrounding space or control characters, the error is a [*KeyError] without
-// the text.
+// ParseSecret returns a typed secret. It refuses surrounding space and control characters with a [*KeyError] that does
+// not contain the text.
 func ParseSecret(typed string) (Secret, error) {
 	s, err := cleanSecret([]byte(typed))
 	if err == nil {

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// ListSeparator returns the separator of CSV cells, `;` or `,`, that spreadsheets expect in the user's locale. The
-// reason says what determined it.
+// ListSeparator returns the separator of CSV cells that spreadsheets expect in the user's locale, `;` or `,`, and what
+// decided it.
 func ListSeparator(getenv func(string) string) (separator byte, reason string) {
 	semicolon, reason := false, "no locale is set"
 	names := []string{"LC_ALL", "LC_NUMERIC", "LANG"}
@@ -23,8 +23,8 @@ func ListSeparator(getenv func(string) string) (separator byte, reason string) {
 	return ',', reason
 }
 
-// semicolons reports whether systems of a locale, such as de_DE.UTF-8, separate lists by semicolons: where a comma is
-// the decimal separator, and in Switzerland.
+// semicolons reports whether a locale such as de_DE.UTF-8 separates lists with semicolons: where the decimal separator
+// is a comma, and in Switzerland.
 func semicolons(locale string) bool {
 	locale, _, _ = strings.Cut(locale, ".")
 	locale, _, _ = strings.Cut(locale, "@")

@@ -17,14 +17,14 @@ import (
 // Change sets or removes a setting in the user file.
 type Change struct {
 	Key string // of a setting, or of one name in a setting, such as carriers.UPS
-	// A string as in its environment variable, a [Secret], a []string, a map[string]string or a [webhook.Scheme]; nil
-	// removes the key, known or not.
+	// A string in the form of the environment variable, a [Secret], a []string, a map[string]string or a
+	// [webhook.Scheme]; nil removes the key, known or not.
 	Value any
 }
 
-// Set changes the user file, in a profile, and returns its path. Everything else stays as it is, including comments.
-// The active profile is a setting of the whole file. Set creates the file if needed, 0600 in a 0700 folder, and
-// replaces it atomically, never by one that [Load] would refuse. Concurrent changes by others are not lost.
+// Set changes a profile in the user file and returns the file's path. Everything else stays as it is, comments too. The
+// profile in force can be set only in [DefaultProfile]. The file is created if missing, 0600 in a 0700 folder, and
+// replaced atomically. A change that [Load] would refuse is an error. Concurrent changes by others are not lost.
 //
 // A secret as a string is refused: secrets must not be on command lines. The error is a [*KeyError].
 func Set(src Sources, profile string, changes ...Change) (string, error) {
@@ -54,7 +54,7 @@ func Set(src Sources, profile string, changes ...Change) (string, error) {
 	}
 }
 
-// checkChanges returns the error of [Load] for data after changes. It ignores older faults about other settings.
+// checkChanges returns why [Load] would refuse data, the changed file. An earlier fault in another setting is ignored.
 func (d *Draft) checkChanges(data []byte, profile string, changes []Change) error {
 	made, err := d.loader.decodeUser(data, d.Path)
 	if err != nil {
@@ -68,7 +68,7 @@ func (d *Draft) checkChanges(data []byte, profile string, changes []Change) erro
 	return err
 }
 
-// named returns the setting in which key is a name, and the name as stored; else the zero setting.
+// named splits the key of a name in a map into the map's setting and the name as stored; the zero setting for others.
 func named(key string) (Setting, string) {
 	for _, s := range table() {
 		name, ok := strings.CutPrefix(key, s.Key+".")
@@ -119,7 +119,7 @@ func (l *loader) node(c Change) (*yaml.Node, error) {
 	}
 }
 
-// stringNode returns the value of a key as YAML. t has the form of the environment variable.
+// stringNode returns as YAML a key's value t, which has the form of the environment variable.
 func (l *loader) stringNode(key, t string) (*yaml.Node, error) {
 	s := settingOf(key)
 	parent, name := named(key)
@@ -159,7 +159,7 @@ func nodeOf(v any) *yaml.Node {
 	return n
 }
 
-// edited returns a user file with changes applied; nodes are their values. It keeps empty lines if no value changes.
+// edited applies changes, whose values are nodes, to a user file. It keeps empty lines unless that would alter a value.
 func edited(old []byte, profile string, changes []Change, nodes []*yaml.Node) ([]byte, error) {
 	made, err := encoded(old, profile, changes, nodes)
 	if err != nil || !bytes.Contains(old, []byte("\n\n")) {
@@ -197,7 +197,7 @@ func markBlank(text []byte) []byte {
 	return []byte(strings.Join(lines, "\n"))
 }
 
-// encoded is edited, but drops empty lines.
+// encoded does what edited does, but drops empty lines.
 func encoded(old []byte, profile string, changes []Change, nodes []*yaml.Node) ([]byte, error) {
 	root, err := parse(old)
 	if err != nil {
@@ -244,7 +244,7 @@ func encoded(old []byte, profile string, changes []Change, nodes []*yaml.Node) (
 	return out.Bytes(), nil
 }
 
-// below returns the value of a key; nil if there is none, or if n is not a mapping.
+// below returns the value of a key; nil if it is missing or n is not a mapping.
 func below(n *yaml.Node, key string) *yaml.Node {
 	own, _ := pairs(n, "")
 	if i := slices.IndexFunc(own, func(p pair) bool { return p.key == key }); i >= 0 {
@@ -271,7 +271,7 @@ func child(n *yaml.Node, key string) (*yaml.Node, error) {
 	return old, nil
 }
 
-// remove removes the value at keys, and sections that become empty, except the first keep keys. Comments stay.
+// remove removes the value at the path keys, and sections that become empty, except the first keep ones. Comments stay.
 func remove(n *yaml.Node, keys []string, keep int) {
 	own, _ := pairs(n, "")
 	i := 2 * slices.IndexFunc(own, func(p pair) bool { return p.key == keys[0] })
@@ -303,7 +303,7 @@ func comments(all ...string) string {
 	return strings.Join(slices.DeleteFunc(all, func(c string) bool { return c == "" }), "\n\n")
 }
 
-// put sets a key of a mapping. A comment next to the old value stays.
+// put sets a key of a mapping. The line comment of the old value stays.
 func put(n *yaml.Node, key string, v *yaml.Node) {
 	if old := below(n, key); old != nil {
 		v.LineComment = old.LineComment
@@ -313,7 +313,7 @@ func put(n *yaml.Node, key string, v *yaml.Node) {
 	n.Content = append(n.Content, textNode(key), v)
 }
 
-// textNode returns a text, quoted if it would otherwise be read as something else.
+// textNode returns a string as YAML, in quotes where it would otherwise be read as something else.
 func textNode(s string) *yaml.Node {
 	n := &yaml.Node{}
 	n.SetString(s)

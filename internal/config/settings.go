@@ -38,7 +38,7 @@ const (
 	kindLiteral  Kind = "literal"  // JSON text of a scalar or an empty value
 )
 
-// Setting describes one setting: its three spellings and its values.
+// Setting describes one setting: its three spellings and the values that it accepts.
 type Setting struct {
 	Key     string // as in the files, dotted where nested
 	Env     string // as in the environment
@@ -77,10 +77,10 @@ const (
 	whyLoud    = "the user decides how much is printed"
 )
 
-// Settings returns all settings, in the order of the help. Callers share the result and must not change it.
+// Settings returns every setting, in the order of the help. The slice is shared and must not be modified.
 func Settings() []Setting { return table() }
 
-// table holds everything about each setting; it is created once.
+// table returns every setting. It is built once.
 var table = sync.OnceValue(func() []Setting { return append(sending(), receiving()...) })
 
 func define(key string, kind Kind, help string, s Setting) Setting {
@@ -205,7 +205,7 @@ func receiving() []Setting {
 	}
 }
 
-// Variable is an environment variable that is used but is not a setting.
+// Variable is an environment variable that is honoured but is not a setting.
 type Variable struct {
 	Name string
 	Help string // one line

@@ -18,5 +18,5 @@ func othersWithAccess(_ string, info fs.FileInfo) (string, error) {
 
 func restrictCommand(path string) string { return "chmod 600 " + shell.Word(path) }
 
-// systemListSeparator returns nothing: the environment determines it.
+// systemListSeparator returns "": the locale in the environment decides.
 func systemListSeparator() string { return "" }

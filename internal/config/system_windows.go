@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/windows/registry"
 )
 
-// othersWithAccess names a group of many people that may read or change the file, by its access control list; empty
-// if none may.
+// othersWithAccess returns the first well-known group that may read or change the file, by its access control list;
+// empty if none may.
 func othersWithAccess(path string, _ fs.FileInfo) (string, error) {
 	sd, err := windows.GetNamedSecurityInfo(path, windows.SE_FILE_OBJECT, windows.DACL_SECURITY_INFORMATION)
 	if err != nil {
@@ -35,8 +35,8 @@ func othersWithAccess(path string, _ fs.FileInfo) (string, error) {
 	return "", nil
 }
 
-// grantsAccess returns the group of many people that the entry lets read or change the file, or "". It ignores
-// entries that deny access: refusing the file despite them is the safe side.
+// grantsAccess returns the well-known group of many people that the entry lets read or change the file, or "". It
+// ignores deny entries: that can refuse a safe file, but never accepts an unsafe one.
 func grantsAccess(ace *windows.ACCESS_ALLOWED_ACE) string {
 	const access = windows.FILE_READ_DATA | windows.FILE_WRITE_DATA | windows.FILE_APPEND_DATA |
 		windows.GENERIC_READ | windows.GENERIC_WRITE | windows.GENERIC_ALL | windows.WRITE_DAC | windows.WRITE_OWNER
@@ -65,7 +65,7 @@ func grantsAccess(ace *windows.ACCESS_ALLOWED_ACE) string {
 	return ""
 }
 
-// restrictCommand returns the command, for cmd, that removes other people's access to the file.
+// restrictCommand returns the command, for cmd, that removes the access of others.
 func restrictCommand(path string) string {
 	return `icacls "` + path + `" /inheritance:r /grant:r "%USERNAME%":F`
 }

@@ -29,7 +29,7 @@ func (u userFile) names() []string {
 	return append([]string{DefaultProfile}, slices.Sorted(maps.Keys(others))...)
 }
 
-// user decodes the user file. Only the default file may be missing.
+// user reads the user file. It may be missing, unless a flag or variable names it.
 func (l *loader) user() (userFile, error) {
 	data, info, err := l.readUser()
 	if err != nil && (l.paths.UserOrigin.Level != FromDefault || !errors.Is(err, fs.ErrNotExist)) {
@@ -45,7 +45,7 @@ func (l *loader) user() (userFile, error) {
 	return made, err
 }
 
-// refuseUserChangers refuses a user file that others may change; info is nil for a file not yet created.
+// refuseUserChangers refuses a user file that others may change; info is nil for a file that does not exist yet.
 func (l *loader) refuseUserChangers(info fs.FileInfo) error {
 	err := refuseChangers(l.paths.User, disk.ChangersOf(l.paths.User, info))
 	return at(err, "", Origin{Level: FromUser, File: l.paths.User})
@@ -71,8 +71,8 @@ func (l *loader) readUser() ([]byte, fs.FileInfo, error) {
 	return data, info, at(err, "", o)
 }
 
-// decodeUser decodes the text of a user file, named path in errors: the top level and all profiles, chosen or not.
-// With the first error it returns the valid parts; no profile if the text is not a mapping.
+// decodeUser decodes the text of a user file: the top level and every profile, chosen or not. Errors name path. With
+// the first fault it returns the valid settings; no profile if the text is not a mapping.
 func (l *loader) decodeUser(data []byte, path string) (userFile, error) {
 	made := userFile{path: path, profiles: map[string]layer{}}
 	o := Origin{Level: FromUser, File: path}
@@ -97,7 +97,7 @@ func (l *loader) decodeUser(data []byte, path string) (userFile, error) {
 	return made, err
 }
 
-// fillProfile decodes one profile. Errors show its keys with its name.
+// fillProfile decodes one profile. In errors, its keys are prefixed with its name.
 func (l *loader) fillProfile(p pair, o Origin) (layer, error) {
 	prefix := profilesKey + "." + p.key
 	if want := profileNameError(p.key); want != "" {
@@ -123,7 +123,7 @@ func (l *loader) fillProfile(p pair, o Origin) (layer, error) {
 	return made, err
 }
 
-// refuseReadable refuses a file that contains a secret and that others may read.
+// refuseReadable refuses a file that contains a secret and that others may read or change.
 func (u userFile) refuseReadable(info fs.FileInfo) error {
 	for _, name := range u.names() {
 		for key, v := range u.profiles[name] {
@@ -157,8 +157,8 @@ func refuseChangers(path string, c disk.Changers) error {
 	return wrong("not used: "+c.Text, hint)
 }
 
-// Exposed says who else may read or change a file, and returns the command that restricts it to the owner. who is
-// empty if nobody may, or if it is unknown.
+// Exposed describes who besides the owner may read or change a file, and returns the command that restricts it to the
+// owner. who is empty if nobody else may, or if that is not known.
 func Exposed(path string) (who, command string) {
 	info, err := os.Stat(path)
 	if err != nil || !info.Mode().IsRegular() {
@@ -175,7 +175,7 @@ func profilePlace(profile string, place []string) []string {
 	return append([]string{profilesKey, profile}, place...)
 }
 
-// chosen returns the active profile, and what chose it; an error for a profile that the file lacks.
+// chosen returns the profile in force and the origin of its name; an error if the file does not have the profile.
 func (u userFile) chosen(levels ...layer) (string, Origin, error) {
 	v := value{v: DefaultProfile}
 	for _, made := range append([]layer{u.profiles[DefaultProfile]}, levels...) {
@@ -209,7 +209,7 @@ type Profile struct {
 	Account string
 }
 
-// ProfileList has the profiles of the user file, and says which is active.
+// ProfileList lists the profiles of the user file, and names the one in force.
 type ProfileList struct {
 	File   string    // the user file
 	All    []Profile // the default first
@@ -217,7 +217,7 @@ type ProfileList struct {
 	Origin Origin    // of Active
 }
 
-// ListProfiles returns the default profile, then the user file's, by name. The error is a [*KeyError].
+// ListProfiles returns the profiles of the user file, the default first, others by name. The error is a [*KeyError].
 func ListProfiles(src Sources) (ProfileList, error) {
 	l, err := newLoader(src)
 	if err != nil {

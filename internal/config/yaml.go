@@ -16,11 +16,11 @@ import (
 // MaxFile is the maximum size of a settings file, in bytes.
 const MaxFile = 1 << 20
 
-// maxDepth is the maximum nesting of a file of settings; a scheme in a profile needs 6.
+// maxDepth is the maximum nesting depth of a settings file; a scheme in a profile needs 6.
 const maxDepth = 20
 
-// parse reads the single YAML mapping in data. It returns nil for an empty file. It refuses anything that could be
-// misread: a second document, anchors and aliases, tags, and duplicate keys.
+// parse returns the root of the YAML document in data; nil if it is empty. It refuses ambiguous YAML: a second
+// document, anchors and aliases, tags, and duplicate keys.
 func parse(data []byte) (*yaml.Node, error) {
 	dec := yaml.NewDecoder(bytes.NewReader(data))
 	var doc yaml.Node
@@ -44,8 +44,8 @@ func parse(data []byte) (*yaml.Node, error) {
 	return root, nil
 }
 
-// syntaxFault converts the parser's error. Its text has the line, and quotes the file: quoted words are removed, as
-// they may be part of a secret.
+// syntaxFault converts an error of the parser, whose text contains the line and quotes from the file. It removes the
+// quotes, which may be part of a secret.
 func syntaxFault(err error) error {
 	text := strings.TrimPrefix(err.Error(), "yaml: ")
 	line := 0
@@ -58,7 +58,7 @@ func syntaxFault(err error) error {
 	return &KeyError{Line: line, Message: "not valid YAML: " + text, Hint: hint}
 }
 
-// unambiguous refuses anything that a reader of the file would not see at once.
+// unambiguous refuses YAML that could mislead a reader of the file.
 func unambiguous(n *yaml.Node, depth int) error {
 	refuse := func(message string) error { return &KeyError{Line: n.Line, Message: message} }
 	switch {
@@ -100,7 +100,7 @@ type pair struct {
 	value *yaml.Node
 }
 
-// pairs returns the entries of a mapping, in order; nothing if the mapping is absent.
+// pairs returns the keys and values of a mapping, in order; nil for a missing or null mapping.
 func pairs(n *yaml.Node, want string) ([]pair, error) {
 	if n == nil || missing(n) {
 		return nil, nil
@@ -115,7 +115,8 @@ func pairs(n *yaml.Node, want string) ([]pair, error) {
 	return all, nil
 }
 
-// decodeKeys decodes a table's settings in a mapping and its sections, by key, and also returns the first error.
+// decodeKeys decodes the settings of a table in a mapping and its sections. It returns the valid ones by key, and the
+// first fault.
 func decodeKeys(root *yaml.Node, table []Setting, o Origin) (layer, error) {
 	known := keysOf(table)
 	made := layer{}

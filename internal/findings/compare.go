@@ -15,7 +15,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
-// grouped calls do with the entries of each key that has several, in order of place.
+// grouped calls do for every key with several entries. The entries are in the order of their places.
 func grouped(list []entry, key func(entry) string, do func([]entry)) {
 	first, groups := make(map[uint64]int, len(list)), map[string][]entry{}
 	for i, e := range list {
@@ -37,10 +37,10 @@ func grouped(list []entry, key func(entry) string, do func([]entry)) {
 	}
 }
 
-// foldOrder writes one mark between words, so that A-11 is not A1-1.
+// foldOrder folds an order but keeps one mark between words: A-11 is not A1-1.
 func foldOrder(s string) string { return tracking.FoldStatus(s) }
 
-// compareNumbers also finds lost leading zeros, because it has all numbers.
+// compareNumbers compares rows by number. It also reports findings that depend on the counts of all numbers.
 func (c *Collector) compareNumbers() error {
 	return eachPart(&c.keeper.numbers, func(list []entry) {
 		for _, e := range list {
@@ -51,7 +51,7 @@ func (c *Collector) compareNumbers() error {
 	})
 }
 
-// compareNumber reports problems with rows of one number, compared with the first of them.
+// compareNumber compares the rows of one number with the first row and reports oddities.
 func (c *Collector) compareNumber(rows []entry) {
 	first := rows[0]
 	where := c.atEntry(first)
@@ -184,7 +184,7 @@ func (c *Collector) reportUnlike(e entry) {
 	}
 }
 
-// entry is the data kept of a row for comparing it with others.
+// entry is the data of a row that is kept to compare it with others.
 type entry struct {
 	number, order string
 	carrier       string // carrier code
@@ -217,8 +217,8 @@ func (e entry) appendTo(b []byte) []byte {
 	return binary.AppendUvarint(b, line)
 }
 
-// eachPart calls do with the entries of one part after another: all entries of a key are in one part, in the order in
-// which they were added. Their texts share memory.
+// eachPart calls do with the entries of each part. A part has all entries of a key, in the order in which they were
+// added. The texts of a part share memory.
 func eachPart(kept *disk.Spill, do func([]entry)) error {
 	var list []entry
 	return kept.Parts(func(records []byte) error {
@@ -253,7 +253,7 @@ func cutEntry(s string) (entry, string) {
 	return e, s
 }
 
-// keeper keeps entries by the hashes of their numbers and orders, concurrently with its caller.
+// keeper keeps entries by the hashes of their numbers and of their orders, in a goroutine of its own.
 type keeper struct {
 	numbers, orders disk.Spill
 	chunk           []entry // being filled

@@ -36,7 +36,7 @@ const (
 // Kind is the subject of a finding.
 type Kind string
 
-// Kinds. For an input that can't be read at all, the reader returns an error instead.
+// Kinds. If an input can't be read at all, its reader returns an error instead.
 const (
 	BadRow         Kind = "bad-row" // a rule of the service, or the shape of the row
 	Damaged        Kind = tracking.KindDamaged
@@ -67,7 +67,7 @@ const (
 	LeftOut        Kind = "carrier-left-out" // names of carriers that are not sent
 )
 
-// Finding is one error or oddity at one place.
+// Finding is one problem or oddity in one place.
 type Finding struct {
 	Severity Severity `json:"severity"`
 	Kind     Kind     `json:"kind"`
@@ -132,8 +132,8 @@ func (c *Collector) atEntry(e entry) string {
 	return intake.RowPlace(c.cols[e.file].number.File, e.line, e.row, "")
 }
 
-// Collector collects the findings of an input: rows, then [Collector.Finish]. It holds a few findings of each kind;
-// the others, and the data for comparing rows, are in unnamed temporary files. It is not safe for concurrent use.
+// Collector collects the findings of an input: add its rows, then call [Collector.Finish]. It holds a few findings of
+// each kind; unnamed temporary files hold the others, and the data to compare rows. It is not safe for concurrent use.
 type Collector struct {
 	cols    []columns // per file
 	keeper  *keeper
@@ -171,7 +171,7 @@ func New() *Collector {
 	}
 }
 
-// Add examines a row and reports the problems found by reading it. r may be nil.
+// Add examines a row and adds the problems that reading found in it. r may be nil.
 func (c *Collector) Add(r *intake.Reader, rec intake.Record) error {
 	file := c.file(r, rec.File)
 	for _, p := range rec.Problems {
@@ -207,7 +207,7 @@ func (c *Collector) file(r *intake.Reader, name string) int {
 	return len(c.cols) - 1
 }
 
-// report counts and keeps a finding, unless keeping one has failed.
+// report counts and keeps a finding, unless keeping an earlier one failed.
 func (c *Collector) report(f Finding) {
 	if c.err != nil {
 		return
@@ -249,7 +249,7 @@ func (c *Collector) count(f Finding) {
 	}
 }
 
-// Report has the results of a [Collector].
+// Report is the result of a [Collector].
 type Report struct {
 	Groups        []Group         // the gravest first
 	Forms         []FormCount     // most rows first
@@ -264,7 +264,7 @@ type Row struct {
 	Item tracking.Item
 }
 
-// Finish compares the rows with each other and returns the findings.
+// Finish compares the rows with each other and returns all findings.
 func (c *Collector) Finish() (*Report, error) {
 	if err := c.keeper.end(); err != nil {
 		return nil, fmt.Errorf("compare the rows: %w", err)
@@ -350,7 +350,7 @@ func (r *Report) All() iter.Seq2[Finding, error] {
 	}
 }
 
-// Close removes the temporary data.
+// Close removes the temporary files.
 func (c *Collector) Close() {
 	_ = c.keeper.end() // Finish returns its error
 	c.keeper.numbers.Close()

@@ -18,7 +18,7 @@ import (
 
 const compareHint = "compare it with the label or the carrier's own list"
 
-// examine reports oddities of a row. unlike means that its number has no known form, and nothing else was found.
+// examine reports oddities of a row. unlike reports whether its number has no known form, without a reason found.
 func (c *Collector) examine(rec intake.Record, at *columns) (unlike bool) {
 	it := rec.Item
 	c.examineText(it.ReferID, tracking.FieldReferID, &at.ref)
@@ -54,7 +54,7 @@ func (c *Collector) examineCarrier(number, carrier string, r carriers.Reading, a
 
 const length1Z = 18
 
-// noNumber says why a value without a form is not a number; empty if it may be one.
+// noNumber returns why a value without a known form is not a number; empty if it may be a number.
 func noNumber(s string) (message, hint string) {
 	upper := strings.ToUpper(s)
 	parts := strings.FieldsFunc(upper, func(r rune) bool { return (r < '0' || r > '9') && (r < 'A' || r > 'Z') })
@@ -185,7 +185,7 @@ func severalInCell(s, field string) (kind Kind, message, hint string) {
 	return SeveralInCell, message, "give each number a row of its own, with the same referId"
 }
 
-// isCodeOf allows for the service's own codes: dhl-paket is one of DHL Paket.
+// isCodeOf reports whether a code is of a form's carrier. Codes are the service's own: dhl-paket is one of DHL Paket.
 func isCodeOf(code string, f carriers.Form) bool {
 	if strings.EqualFold(code, f.Carrier) {
 		return true
@@ -200,7 +200,7 @@ func isCodeOf(code string, f carriers.Form) bool {
 	return false
 }
 
-// ofCarrier ignores check digits of other carriers' forms that are recognized only by length.
+// ofCarrier drops failed forms of other carriers that are identified only by their length.
 func ofCarrier(r carriers.Reading, code string) carriers.Reading {
 	if !r.Wrong() || code == "" {
 		return r
@@ -267,10 +267,10 @@ func wrongDigit(number string, at *Finding, r carriers.Reading) Finding {
 	return at.with(Warning, CheckDigit, number, message, compareHint)
 }
 
-// manyFailed is how many numbers of a length must fail, and more than fit, for [UnknownCarrier].
+// manyFailed is the minimum number of failed numbers of a length, which must outnumber the rest, for [UnknownCarrier].
 const manyFailed = 30
 
-// countRule counts numbers by length. If most of a length fail, their carrier has no published rule.
+// countRule counts numbers by length. If most of a length fail, they are of a carrier without a published rule.
 func (c *Collector) countRule(number string, at *Finding, r carriers.Reading, n *FormCount) {
 	group := fmt.Sprint(len(number))
 	count := c.rules[group]
@@ -289,7 +289,7 @@ func (c *Collector) countRule(number string, at *Finding, r carriers.Reading, n 
 	c.report(f)
 }
 
-// dropped reports whether the findings of a group are dropped: see countRule.
+// dropped reports whether the findings of a group are dropped, see [Collector.countRule].
 func (c *Collector) dropped(group string) bool {
 	n := c.rules[group]
 	return n != nil && n.failed >= manyFailed && n.failed > n.fit
@@ -307,7 +307,7 @@ func (c *Collector) reportUnknownCarriers() {
 	}
 }
 
-// Summary reports findings about a file as a whole.
+// Summary adds what reading found about a file as a whole.
 func (c *Collector) Summary(name string, s intake.Summary) error {
 	report := func(severity Severity, kind Kind, header, message, hint string) {
 		place := Finding{Problem: intake.Problem{File: name, Header: header}}

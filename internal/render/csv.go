@@ -10,12 +10,12 @@ import (
 	"github.com/waybill-cli/waybill/internal/term"
 )
 
-// newCSV begins CSV (RFC 4180, but lines end with LF) with a header. Cells are unchanged.
+// newCSV begins CSV with a header: RFC 4180, but lines end with a newline alone. Cells are written unchanged.
 //
-// With a separator for Excel, which then opens it by double click, it has a byte order mark and CRLF line ends, and
-// displays as written: a cell in an identifier column that a spreadsheet would change becomes `="…"`, with inner
-// quotes doubled, and any other cell that a spreadsheet would execute gets a leading `'`. If semicolons separate
-// cells, numbers have a decimal comma.
+// With a separator for Excel, the file opens by double click and Excel shows the original values: it has a byte order
+// mark and CRLF line ends; an identifier that a spreadsheet would change is written as `="…"`, with its quotes doubled;
+// any other cell that a spreadsheet would run as a formula gets a `'` in front. If the separator is a semicolon,
+// numbers have a decimal comma.
 func newCSV(out *term.Writer, excel byte, columns []Column) *Rows {
 	form := csvForm{excel: excel != 0, separator: cmp.Or(excel, ','), newline: "\n"}
 	if excel != 0 && !out.IsTerminal() { // a terminal would show them as escapes
@@ -71,8 +71,8 @@ func (f csvForm) cell(r *Rows, i int, text string) {
 	}
 }
 
-// safeDigits is the maximum number of digits of a whole number that all spreadsheets show and save unchanged: longer
-// ones become 1.23E+11, and digits beyond 15 are lost.
+// safeDigits is the maximum number of digits of a whole number that a spreadsheet shows and saves in full: a longer
+// one becomes 1.23E+11, and digits beyond 15 are lost for good.
 const safeDigits = 11
 
 func isFormula(s string) bool {
@@ -86,7 +86,7 @@ func isFormula(s string) bool {
 	return first != "" && strings.ContainsRune("=+-@", rune(first[0]))
 }
 
-// plainNumber reports whether s is a decimal number with an optional sign.
+// plainNumber reports whether s, which is not empty, is a decimal number with an optional sign.
 func plainNumber(s string) bool {
 	if s[0] == '-' || s[0] == '+' {
 		s = s[1:]
@@ -99,9 +99,9 @@ func digits(s string) bool {
 	return s != "" && strings.Trim(s, "0123456789") == ""
 }
 
-// isReinterpreted reports whether a spreadsheet might take the identifier s for something other than text and change
-// it: a formula, a number (leading zeros, more than [safeDigits], 12E5), a date or time (1-2, MAR5, 12:30), money, a
-// truth value or an error value. If in doubt it returns true.
+// isReinterpreted reports whether some spreadsheet may change the identifier s because it takes it for something other
+// than text: a formula, a number (leading zeros, more than [safeDigits], 12E5), a date or time (1-2, MAR5, 12:30),
+// money, a truth value or an error value. It reports true if in doubt.
 func isReinterpreted(s string) bool {
 	if s == "" || digits(s) && len(s) <= safeDigits && (s[0] != '0' || s == "0") {
 		return false
@@ -136,12 +136,12 @@ func isReinterpreted(s string) bool {
 	})
 }
 
-// isEmoji reports whether r is a picture, which no number or date contains. Signs such as ° are not pictures.
+// isEmoji reports whether r is a pictograph, which no number or date contains. Signs such as ° are not.
 func isEmoji(r rune) bool {
 	return unicode.Is(unicode.So, r) && (r >= 0x2600 && r < 0x2800 || r >= 0x1f000)
 }
 
-// halfWidth replaces wide ASCII characters, which East Asian spreadsheets treat alike, with ASCII.
+// halfWidth replaces full-width ASCII characters, which East Asian spreadsheets read as ASCII, with ASCII.
 func halfWidth(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r >= '！' && r <= '～' {
@@ -160,8 +160,8 @@ func month(w string) bool {
 
 // Words that a spreadsheet does not treat as text.
 var (
-	// monthNames are those of common languages: English, German, French, Spanish, Italian, Portuguese, Dutch, Danish,
-	// Swedish, Polish.
+	// monthNames are the months in English, German, French, Spanish, Italian, Portuguese, Dutch, Danish, Swedish and
+	// Polish.
 	monthNames = strings.Fields(`
 		january february march april may june july august september october november december
 		januar jänner februar märz mrz mai juni juli oktober dezember
@@ -177,7 +177,7 @@ var (
 	// unitWords turn adjacent digits into a date or money.
 	unitWords = strings.Fields("年 月 日 時 时 分 秒 년 월 일 시 분 초 eur usd gbp chf kr kč zł ft lei")
 
-	// numberWords turn preceding digits into a number, a date or a time.
+	// numberWords turn the digits before them into a number, a date or a time.
 	numberWords = strings.Fields("e d t z a p am pm")
 
 	truthValues = strings.Fields("true false wahr falsch vrai faux verdadero falso vero verdadeiro waar onwaar " +

@@ -15,9 +15,9 @@ import (
 
 const indent = "  "
 
-// JSON prints one value: indented, or on one line in format jsonl. With jq it prints each result on its own line,
-// strings without quotes. A [json.RawMessage] in v keeps its digits, order and duplicate names; with jq only the
-// digits.
+// JSON prints one value, indented, or on one line if the format is jsonl. With jq it prints each result on a line of
+// its own, strings without quotes. A [json.RawMessage] inside v keeps the digits of its numbers, its order and its
+// duplicate names; jq keeps only the digits.
 func (p *Printer) JSON(ctx context.Context, v any) error {
 	encoded, err := encode(v)
 	if err != nil {
@@ -51,10 +51,10 @@ func encode(v any) ([]byte, error) {
 	return encoded, nil
 }
 
-// Indented appends JSON with one line per value; text that is not valid JSON is appended unchanged.
+// Indented appends JSON with each value on its own line. It appends invalid JSON unchanged.
 func Indented(dst, encoded []byte) []byte { return indented(dst, encoded, "") }
 
-// indented appends encoded with further lines indented by prefix. JSON with thousands of levels stays on one line.
+// indented is [Indented] with a prefix before each further line. JSON with thousands of levels stays on one line.
 func indented(dst, encoded []byte, prefix string) []byte {
 	var b bytes.Buffer
 	if indentGrowth(encoded) > maxIndentGrowth*len(encoded)+1<<16 || json.Indent(&b, encoded, prefix, indent) != nil {
@@ -63,10 +63,10 @@ func indented(dst, encoded []byte, prefix string) []byte {
 	return append(dst, b.Bytes()...)
 }
 
-// maxIndentGrowth limits how many times longer indenting may make JSON; JSON for people stays below 4.
+// maxIndentGrowth is how many times longer indenting may make JSON; for JSON that people read it is below 4.
 const maxIndentGrowth = 16
 
-// indentGrowth returns approximately how many bytes of white space indenting adds.
+// indentGrowth returns the approximate number of bytes of white space that indenting adds.
 func indentGrowth(encoded []byte) int {
 	size, depth, text := 0, 0, false
 	for i := 0; i < len(encoded); i++ {
@@ -89,7 +89,7 @@ func indentGrowth(encoded []byte) int {
 	return size
 }
 
-// List prints the values of one result as they come: as an array, or lines. It is not safe for concurrent use.
+// List prints many values of one result as they are added: as an array, or as lines. It is not safe for concurrent use.
 type List struct {
 	ctx   context.Context //nolint:containedctx // a list is written within one call of its maker
 	p     *Printer
@@ -99,13 +99,13 @@ type List struct {
 	err   error
 }
 
-// List begins a list. With jq, jsonl runs the expression on each element and json on the whole array, which is then
-// held in memory until Close; otherwise memory use is constant. ctx ends an expression that runs too long.
+// List begins a list. With jq, jsonl runs the expression on each element, and json on the whole array, which is then
+// held in memory until Close; otherwise memory use is constant. The end of the context ends a running expression.
 func (p *Printer) List(ctx context.Context) *List {
 	return &List{ctx: ctx, p: p, sink: sink{out: p.out, live: p.live}, held: []any{}}
 }
 
-// Add prints the next element, or buffers it. After an error it always returns that error.
+// Add prints the next element, or buffers it. After an error, it returns the same error again.
 func (l *List) Add(v any) error {
 	if l.err == nil {
 		l.err = l.add(v)
@@ -141,8 +141,8 @@ func (l *List) add(v any) error {
 	return l.sink.ended()
 }
 
-// Close prints the rest and completes the JSON. It must be called once for each list, even after an error. A list
-// without elements is `[]`, in jsonl nothing. It returns the error of Add if there was one.
+// Close prints buffered elements and completes the JSON. It must be called for every list, also after an error. A list
+// without elements is `[]`, in jsonl nothing. If Add failed, Close returns its error.
 func (l *List) Close() error {
 	err := l.close()
 	return cmp.Or(l.err, err)
@@ -180,7 +180,7 @@ func (e *JQError) Error() string { return fmt.Sprintf("--jq %q: %v", e.Expr, e.E
 
 func (e *JQError) Unwrap() error { return e.Err }
 
-// query is a compiled expression. It has access only to the value: no environment, further input or files.
+// query is a compiled jq expression. It has access only to the value: no environment, no further input, no files.
 type query struct {
 	expr string
 	code *gojq.Code
@@ -237,7 +237,7 @@ func (q *query) failed(ctx context.Context, err error) error {
 	return &JQError{Expr: q.expr, Running: true, Err: err}
 }
 
-// decode decodes JSON into maps, slices and scalars, and keeps all digits of numbers.
+// decode decodes JSON into maps, slices and scalars. Numbers keep all their digits.
 func decode(encoded []byte) (any, error) {
 	d := json.NewDecoder(bytes.NewReader(encoded))
 	d.UseNumber()

@@ -26,8 +26,8 @@ const (
 // gap is the number of spaces between columns.
 const gap = 2
 
-// page is a table on a terminal. Rows are held until there are more than fit on a page. tablewriter measures and
-// aligns finished cells; it can't drop columns by importance or write rows as they come.
+// page is a table on a terminal. It holds rows until there are more than [pageRows], then streams them. tablewriter
+// measures and aligns finished cells; it can neither choose which columns to cut or leave out, nor stream rows.
 type page struct {
 	columns []Column // the shown columns
 	places  []int    // index of their cells in a row
@@ -91,7 +91,7 @@ func (p *page) writeHeld(r *Rows) error {
 	return nil
 }
 
-// line writes one row in columns of fixed widths. A wider cell shifts the next ones, unless spaces make up for it.
+// line writes one row in columns of fixed widths. A wider cell moves the following cells, unless there is free space.
 func (p *page) line(r *Rows, row []Cell) error {
 	start, at := 0, 0 // column start, and current end of the line
 	for i, c := range row {
@@ -152,7 +152,7 @@ func styled(r *Rows, row []Cell) []string {
 	return cells
 }
 
-// fit cuts or drops columns to fit a terminal with room columns: see [Rows]. It returns their widths.
+// fit cuts columns or leaves them out to fit a terminal of width room, see [Rows]. It returns their widths.
 func (p *page) fit(room int) []int {
 	for i, column := range slices.Backward(p.columns) {
 		if column.Sparse && p.isEmpty(i) {
@@ -179,8 +179,8 @@ func (p *page) fit(room int) []int {
 	return widths
 }
 
-// needsLines reports whether a cell is wider than its column, as long identifiers are, or contains character
-// sequences that display as one character, but that tablewriter counts separately.
+// needsLines reports whether tablewriter can't lay out the rows: a cell is wider than its column, such as a long
+// identifier, or tablewriter measures it differently, as it counts combined characters one by one.
 func (p *page) needsLines(widths []int) bool {
 	return slices.ContainsFunc(p.rows, func(row []Cell) bool {
 		for i, c := range row {
@@ -193,10 +193,10 @@ func (p *page) needsLines(widths []int) bool {
 	})
 }
 
-// isCut reports whether an identifier was cut.
+// isCut reports whether an identifier was too long to be shown in full.
 func isCut(text string) bool { return strings.HasSuffix(text, "…") }
 
-// cut reduces widths to fit room, in steps, the least important columns first.
+// cut reduces the widths in steps until they fit room, starting with the least important columns.
 func (p *page) cut(widths, usual []int, room int) {
 	over := -gap - room
 	order := make([]int, len(widths))
@@ -219,7 +219,7 @@ func (p *page) cut(widths, usual []int, room int) {
 	}
 }
 
-// need returns the width of the page with its least important columns cut, and the others at their usual width.
+// need returns the width of the page with its columns cut, but flexible ones only to the width that they keep.
 func (p *page) need(usual []int) int {
 	_, highest := p.lastRank()
 	total := -gap
@@ -244,7 +244,7 @@ func (c Column) least(width, flex, id int) int {
 	return width
 }
 
-// lastRank returns the next column to drop, empty ones first, and its rank; -1 if all must stay.
+// lastRank returns the next column to leave out, empty ones first, and its rank; -1 if all must stay.
 func (p *page) lastRank() (last, highest int) {
 	last, highest = -1, 1
 	for i, c := range p.columns {
@@ -270,8 +270,8 @@ func (p *page) isEmpty(i int) bool {
 	return !slices.ContainsFunc(p.rows, func(row []Cell) bool { return row[i].Text != "" })
 }
 
-// measure returns the width of each column for its header and rows, and the width without identifiers wider than
-// [usualID]; it is [usualID] if most are wider.
+// measure returns the width that each column needs for its header and rows, and the width without identifiers wider
+// than [usualID], which is [usualID] if most of them are wider.
 func (p *page) measure() (widths, usual []int) {
 	widths, usual = make([]int, len(p.columns)), make([]int, len(p.columns))
 	wide := make([]int, len(p.columns))
@@ -302,7 +302,7 @@ func header(columns []Column) []Cell {
 	return row
 }
 
-// layout returns the options of a table without borders that does not change cells.
+// layout returns the options of a table without borders that leaves cells unchanged.
 func layout(columns []Column) []tablewriter.Option {
 	aligned := make(tw.Alignment, len(columns))
 	for i, c := range columns {

@@ -44,7 +44,7 @@ type Printer struct {
 	book   *workbook // only for a workbook; else nil
 }
 
-// New returns a Printer. The error is a [*JQError] if the expression does not compile or does not fit the format.
+// New returns a Printer. The error is a [*JQError] if the expression does not compile or the format can't be filtered.
 func New(out *term.Writer, o Options) (*Printer, error) {
 	p := &Printer{out: out, format: Format(o.Format), excel: o.Excel, live: o.Live}
 	switch p.format {
@@ -79,13 +79,13 @@ func (p *Printer) Format() Format { return p.format }
 // Machine reports whether the format is json or jsonl.
 func (p *Printer) Machine() bool { return p.format == JSON || p.format == JSONL }
 
-// IsFalse reports whether the last result of jq is false or null, or jq had no result.
+// IsFalse reports whether the last result of jq was false or null, or there was no result.
 func (p *Printer) IsFalse() bool { return p.query.last == nil || p.query.last == false }
 
-// Excel reports whether the output is CSV for Excel, or a workbook.
+// Excel reports whether the output is CSV for Excel or a workbook.
 func (p *Printer) Excel() bool { return p.excel != 0 || p.format == XLSX }
 
-// Text adds text outside any table to a workbook, one row per line.
+// Text adds text outside tables to a workbook, each line as a row.
 func (p *Printer) Text(text string) error {
 	for line := range strings.Lines(strings.TrimRight(text, "\n")) {
 		if err := p.book.line(strings.TrimRight(line, "\n")); err != nil {
@@ -95,7 +95,7 @@ func (p *Printer) Text(text string) error {
 	return nil
 }
 
-// Close completes a workbook that has a sheet; else it does nothing. cut is the number of texts longer than a cell.
+// Close completes a workbook that has a sheet; else it does nothing. cut counts the texts that were cut to fit a cell.
 func (p *Printer) Close() (cut int64, err error) {
 	if p.book == nil || p.book.sheets == 0 {
 		return 0, nil
@@ -104,10 +104,10 @@ func (p *Printer) Close() (cut int64, err error) {
 	return p.book.w.Cut(), err
 }
 
-// Out returns the output of the results.
+// Out returns the Writer that results are printed to.
 func (p *Printer) Out() *term.Writer { return p.out }
 
-// Table begins a table of many rows, or CSV or a sheet, depending on the format.
+// Table begins a table of many rows: a sheet or CSV in these formats, else a text table.
 func (p *Printer) Table(columns ...Column) *Rows {
 	var r *Rows
 	if p.book != nil {
@@ -121,7 +121,7 @@ func (p *Printer) Table(columns ...Column) *Rows {
 	return r
 }
 
-// maxBuffered is the maximum number of bytes buffered before a write.
+// maxBuffered is the number of buffered bytes that causes a write.
 const maxBuffered = 64 << 10
 
 type sink struct {
@@ -131,7 +131,7 @@ type sink struct {
 	buf    []byte
 }
 
-// ended must be called when a complete element is in the buffer.
+// ended is called when an element is complete in the buffer.
 func (s *sink) ended() error {
 	if s.live || len(s.buf) >= maxBuffered {
 		return s.flush()

@@ -61,13 +61,13 @@ type Rows struct {
 	err     error
 }
 
-// form is a way to write rows. Each row has as many cells as there are columns.
+// form writes rows in one format. A row has as many cells as there are columns.
 type form interface {
 	// begin writes the header.
 	begin(r *Rows) error
-	// row writes one row. It does not keep the slice.
+	// row writes or holds one row. It does not keep the slice.
 	row(r *Rows, cells []Cell) error
-	// end writes the rest.
+	// end writes held rows.
 	end(r *Rows) error
 }
 
@@ -89,7 +89,7 @@ func (r *Rows) Row(texts ...string) error {
 	return r.Add(r.cells)
 }
 
-// Add writes a row, or keeps a copy. Missing cells are empty; too many are an error. Write errors are sticky.
+// Add writes a row, or holds a copy. Missing cells are empty; too many are an error. A failed write is returned again.
 func (r *Rows) Add(cells []Cell) error {
 	if r.err != nil {
 		return r.err
@@ -106,7 +106,7 @@ func (r *Rows) Add(cells []Cell) error {
 	return r.err
 }
 
-// Flush writes the rest; it must be called after the last row. A table without rows still has a header.
+// Flush writes held rows. It must be called after the last row. A table without rows still has a header.
 func (r *Rows) Flush() error {
 	if r.start() == nil {
 		r.err = r.form.end(r)
@@ -156,7 +156,7 @@ func UTCTime(t time.Time) string { return timeIn(t, time.UTC, time.RFC3339) }
 // LocalMinute is [LocalTime] without seconds.
 func LocalMinute(t time.Time) string { return timeIn(t, time.Local, "2006-01-02 15:04 -07:00") }
 
-// LocalDateTime is [LocalTime] without the offset, which spreadsheets recognize as a time.
+// LocalDateTime is [LocalTime] without the offset, a form that spreadsheets read as a time.
 func LocalDateTime(t time.Time) string { return timeIn(t, time.Local, time.DateTime) }
 
 func timeIn(t time.Time, zone *time.Location, layout string) string {
@@ -173,10 +173,10 @@ type Field struct {
 	Style term.Style
 }
 
-// minWrap is the minimum number of columns for wrapping values.
+// minWrap is the minimum width in which values are wrapped.
 const minWrap = 16
 
-// Fields writes fields one per line, with aligned values. On a terminal it wraps long values, only at spaces.
+// Fields writes fields one below the other, with aligned values. On a terminal, long values wrap, at spaces only.
 func Fields(out *term.Writer, fields ...Field) error {
 	width := 0
 	for _, f := range fields {
@@ -204,8 +204,8 @@ func Fields(out *term.Writer, fields ...Field) error {
 	return s.flush()
 }
 
-// Wrap breaks visible text at spaces so that each line has at most room columns, if its words allow. If room is too
-// small it returns one line.
+// Wrap breaks visible text at spaces into lines of at most room columns; a longer word has a line of its own. With
+// room below 16, the text stays on one line.
 func Wrap(text string, room int) []string {
 	if room < minWrap || term.DisplayWidth(text) <= room {
 		return []string{text}

@@ -15,7 +15,7 @@ var ErrSheetFull = errors.New("there are more rows than a sheet can have")
 
 var errSheetEnded = errors.New("a sheet of the result was written in two parts")
 
-// workbook is an XLSX file that has one sheet per table.
+// workbook is the XLSX file that tables are written to, each as a sheet.
 type workbook struct {
 	w      *xlsx.Writer
 	title  string // of the sheets

@@ -117,7 +117,7 @@ func tickAt(tick int) float64 {
 	return plotTop + plotHeight - plotHeight*float64(tick)/(ticks-1)
 }
 
-// niceTop returns the value at the top of an axis: the next one that divides into four readable parts.
+// niceTop returns the value at the top of an axis: the next value with four equal parts that are easy to read.
 func niceTop(most int64) int64 {
 	unit := math.Pow(10, math.Floor(math.Log10(math.Max(float64(most), 4)/4)))
 	for _, factor := range []float64{1, 2, 2.5, 5, 10} {

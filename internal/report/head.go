@@ -17,7 +17,7 @@ var script markup
 //go:embed filter.html
 var filter markup
 
-// policy allows only the page's style and script, by their hashes.
+// policy returns the content security policy, which allows only the page's own style and script, by their hashes.
 func policy() string {
 	return "default-src 'none'; style-src " + hashOf(style) + "; script-src " + hashOf(script) +
 		"; base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
@@ -119,7 +119,7 @@ func (p *Page) writeAttention(w *writer) {
 	w.html(printAll + "</section>\n")
 }
 
-// printAll makes paper show the whole page, by style only.
+// printAll lets the user print the whole page. It works with the style alone, without the script.
 const printAll markup = `<label class="all"><input id="all" type="checkbox"> ` +
 	"Print all of this page, not only what needs attention</label>\n"
 
@@ -137,7 +137,7 @@ func (p *Page) writeListed(w *writer, group markup, total int64, rows []Row) {
 	}
 }
 
-// sizeOfTable is an upper bound for the output between the head of a page and its rows.
+// sizeOfTable is an upper bound for the bytes between the head of a page and its rows.
 const sizeOfTable = 16 << 10
 
 func (p *Page) writeColumns(w *writer) {
@@ -149,7 +149,7 @@ func (p *Page) writeColumns(w *writer) {
 		"</tr></thead>\n")
 }
 
-// writeRow writes a row without the end tags that HTML does not need, which leaves room for more rows.
+// writeRow writes a row without end tags, which HTML does not need: this leaves more room for text in many rows.
 func (p *Page) writeRow(w *writer, r *Row) {
 	w.put(`<tr class="%s`, classes[r.Class].letter)
 	if r.Stuck != "" {
@@ -166,7 +166,7 @@ func (p *Page) writeRow(w *writer, r *Row) {
 	w.put("<td>%s<td>%s<td>%s\n", r.Event, r.Checkpoint, r.Updated)
 }
 
-// writeRows writes rows as long as they fit into room bytes, and returns their number.
+// writeRows writes as many rows as fit into room bytes, at most [MaxRows], and returns their number.
 func (p *Page) writeRows(w *writer, room int) int {
 	for i := range p.Rows {
 		before := w.Len()

@@ -12,13 +12,13 @@ import (
 	"github.com/waybill-cli/waybill/internal/term"
 )
 
-// Limits of a page. Rows beyond them are left out of the table, and the page says so.
+// Limits of a page. Its table omits rows beyond them, and the page says so.
 const (
 	MaxRows  = 10_000    // of the table
 	MaxBytes = 5_000_000 // of the page
 )
 
-// Class is the condition of a tracking.
+// Class is the group of statuses that a tracking belongs to.
 type Class int
 
 // The classes, in the order in which charts stack them.
@@ -29,10 +29,10 @@ const (
 	NotReported
 )
 
-// Split counts the trackings in each class.
+// Split is the number of trackings in each class.
 type Split [4]int64
 
-// Total returns the number of trackings.
+// Total returns the number of trackings in all classes.
 func (s Split) Total() int64 { return s[Delivered] + s[UnderWay] + s[Problem] + s[NotReported] }
 
 // Page is the content of a report. Texts may be foreign: they are escaped.
@@ -63,14 +63,14 @@ type Page struct {
 // Fact is a line in the head of a page.
 type Fact struct{ Name, Value string }
 
-// Bar counts the trackings of a day.
+// Bar is the number of trackings of a day in each class.
 type Bar struct {
 	Name string // the day
 	Axis string // the day in short form
 	Split
 }
 
-// Table has counts with a bar for each.
+// Table is a list of counts, each with a bar.
 type Table struct {
 	Title, Note string
 	Columns     []string // the first is for the names; the bar has none
@@ -84,7 +84,7 @@ type Line struct {
 	Split // of its bar
 }
 
-// Row is a tracking. Times have their offset if it differs from the page's.
+// Row is a tracking. A time includes its offset if that differs from the page's Zone.
 type Row struct {
 	Reference, Number, Carrier, Status, Event, Checkpoint, Updated string
 
@@ -93,7 +93,7 @@ type Row struct {
 	Stuck string // how long there was no checkpoint, such as "9 days"; empty if not stuck
 }
 
-// Write writes the page and returns how many of its rows are shown.
+// Write writes the page and returns the number of rows in its table.
 func Write(w io.Writer, p *Page) (shown int, err error) {
 	var head, rows writer
 	p.writeHead(&head)
@@ -108,10 +108,10 @@ func Write(w io.Writer, p *Page) (shown int, err error) {
 	return shown, nil
 }
 
-// markup is HTML. Only constants convert to it implicitly, foreign text does not.
+// markup is HTML. A constant string converts to it implicitly, a text from outside does not.
 type markup string
 
-// writer writes HTML: markup unchanged, all other text escaped.
+// writer writes HTML: markup unchanged, and everything else escaped.
 type writer struct{ bytes.Buffer }
 
 func (w *writer) html(m markup) { w.WriteString(string(m)) }

@@ -37,7 +37,7 @@ type IO struct {
 	redactor *redact.Redactor
 }
 
-// Facts are the known properties of streams and their terminals. The zero value means streams without terminal.
+// Facts are the known properties of streams and their terminals. The zero value means streams without a terminal.
 type Facts struct {
 	InTerminal  bool
 	OutTerminal bool
@@ -49,7 +49,7 @@ type Facts struct {
 	fixed bool // the terminals do not support escape sequences
 }
 
-// Options are the choices of command line and settings for the streams. In the zero value the terminal decides.
+// Options are the settings of the streams. With the zero value, the terminal decides about colour.
 type Options struct {
 	Color   string // auto, always or never; empty for auto
 	Quiet   bool   // no notes and no progress
@@ -57,7 +57,7 @@ type Options struct {
 	JSON    bool   // messages are JSON objects, one per line
 }
 
-// System returns the streams of the process. It reads the environment, but opens nothing.
+// System returns the streams of the process. It reads the environment and opens nothing.
 func System() *IO {
 	f := Facts{
 		InTerminal:  term.IsTerminal(int(os.Stdin.Fd())),
@@ -74,8 +74,8 @@ func System() *IO {
 	return New(os.Stdin, os.Stdout, os.Stderr, f)
 }
 
-// New returns streams with the properties f. All terminals among them count as the same one. A spinner requires err
-// to be an *os.File. Calling Configure is optional.
+// New returns streams with the properties f. If out and err are terminals, they must be the same one. A spinner needs
+// err to be an *os.File. Configure need not be called.
 func New(in io.Reader, out, err io.Writer, f Facts) *IO {
 	shared := &screen{}
 	width, _ := strconv.Atoi(f.Env["COLUMNS"]) // for terminals that do not report a width; 0 for none
@@ -90,7 +90,7 @@ func New(in io.Reader, out, err io.Writer, f Facts) *IO {
 	return t
 }
 
-// Hide masks secrets in all later messages.
+// Hide redacts secrets in later messages.
 func (t *IO) Hide(secrets ...string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -108,7 +108,7 @@ func (t *IO) hidden() *redact.Redactor {
 	return t.redactor
 }
 
-// Configure replaces the options. Nothing may be written concurrently.
+// Configure replaces the options with o. It must not be called during writes.
 func (t *IO) Configure(o Options) {
 	t.options = o
 	for _, w := range []*Writer{t.Out, t.Err} {
@@ -131,7 +131,7 @@ func (f Facts) color(asked string, w *Writer) bool {
 
 func (f Facts) dumb() bool { return f.fixed || f.Env["TERM"] == "dumb" }
 
-// UTF8 reports whether terminals show non-ASCII text, according to their locale; Windows has none.
+// UTF8 reports whether terminals show more than ASCII, according to the locale; Windows without a locale does.
 func (t *IO) UTF8() bool {
 	e := t.facts.Env
 	locale := strings.ToUpper(cmp.Or(e["LC_ALL"], e["LC_CTYPE"], e["LANG"]))
@@ -142,7 +142,7 @@ func (t *IO) UTF8() bool {
 // InTerminal reports whether In is a terminal.
 func (t *IO) InTerminal() bool { return t.facts.InTerminal }
 
-// Close stops all progress and pages, and writes buffered output. It does not close the streams, and may be called
+// Close stops every progress and page, and writes the buffers of the streams. It closes no stream and may be called
 // more than once. It returns the first write error.
 func (t *IO) Close() error {
 	t.stop()

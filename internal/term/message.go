@@ -15,7 +15,7 @@ import (
 
 const maxValue = 60
 
-// Failure describes an error to the user. Texts may be foreign.
+// Failure is a message about something that went wrong. Texts may be foreign.
 type Failure struct {
 	Code       string        // a word from the table of exit statuses
 	Reason     string        // a word that distinguishes causes of one code; empty for none
@@ -30,7 +30,7 @@ type Failure struct {
 	Place      *Issue        // place of the error in Message; JSON lists it in errors; nil for none
 }
 
-// Issue is one problem at one place of an input.
+// Issue is a fault in one place of an input.
 type Issue struct {
 	File    string `json:"file,omitempty"`
 	Line    int    `json:"line,omitempty"`   // physical line, 1-based; 0 for the whole file
@@ -60,26 +60,26 @@ type message struct {
 	ErrorsOmitted     int     `json:"errorsOmitted,omitempty"`
 }
 
-// Note writes useful information. Arguments may be foreign, but not the format: see [Writer.Printf].
+// Note prints information about a result. Arguments may be foreign, the format not: see [Writer.Printf].
 func (t *IO) Note(format string, args ...any) {
 	if !t.options.Quiet {
 		t.Announce(format, args...)
 	}
 }
 
-// Announce is [IO.Note] for output that the user requested: it is never hidden.
+// Announce is [IO.Note] for information that the user asked for: it is never hidden.
 func (t *IO) Announce(format string, args ...any) {
 	t.write(message{Type: "note", Message: uncolouredText(format, args)}, string(sprintf(format, args))+"\n")
 }
 
-// Detail is [IO.Note], but only in verbose mode.
+// Detail is [IO.Note] for verbose output.
 func (t *IO) Detail(format string, args ...any) {
 	if t.options.Verbose {
 		t.Note(format, args...)
 	}
 }
 
-// Hint writes what to do next. It is hidden like a note.
+// Hint prints what the user can do now. It is hidden like a note.
 func (t *IO) Hint(format string, args ...any) {
 	if !t.options.Quiet {
 		text := uncolouredText(format, args)
@@ -87,7 +87,7 @@ func (t *IO) Hint(format string, args ...any) {
 	}
 }
 
-// Next names the command that continues, quoted for the shell. It is hidden like a note.
+// Next prints the command that continues, quoted for the shell. It is hidden like a note.
 func (t *IO) Next(command string) {
 	if !t.options.Quiet {
 		m := message{Type: "note", Message: "next: " + command, NextCommand: command}
@@ -104,7 +104,7 @@ func (t *IO) Warning(format string, args ...any) {
 // WarningWith is [IO.Warning] with the fields of a [Failure].
 func (t *IO) WarningWith(f Failure) { t.report("warning", Caution, "warning:", f) }
 
-// Fail reports how the command failed. It is never hidden, and stops all progress: no message follows it.
+// Fail prints how the command failed. It is never hidden. It stops every progress and page, as it is the last message.
 func (t *IO) Fail(f Failure) {
 	t.stop()
 	t.report("error", Bad, "waybill:", f)
@@ -177,7 +177,7 @@ func (t *IO) issue(e Issue) string {
 	return strings.Join(parts, ": ") + "\n"
 }
 
-// labelled returns one or more lines with a label. text must be visible.
+// labelled returns one or more lines after a label. text must be visible.
 func (t *IO) labelled(s Style, label, text string) string {
 	return string(t.Err.Style(s, label)) + " " + indented(text) + "\n"
 }
@@ -187,7 +187,7 @@ func indented(text string) string {
 	return strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "\n  ")
 }
 
-// uncolouredText formats text for the JSON form, which has no colour.
+// uncolouredText formats text for the JSON form, without colour.
 func uncolouredText(format string, args []any) string {
 	plain := slices.Clone(args)
 	for i, a := range plain {
@@ -210,10 +210,10 @@ func (t *IO) write(m message, human string) {
 	}
 }
 
-// human writes visible text. Err keeps a write error: it can't be reported.
+// human writes visible text. Err keeps an error: there is nowhere to report it.
 func (t *IO) human(text string) { _, _ = t.Err.WriteStyled([]byte(t.hidden().String(text))) }
 
-// object writes one line of JSON. Err keeps a write error, as in human.
+// object writes one line of JSON. Err keeps an error, as in human.
 func (t *IO) object(v any) {
 	line, err := AppendJSON(nil, v)
 	if err != nil {
@@ -222,8 +222,8 @@ func (t *IO) object(v any) {
 	_, _ = t.Err.Write(append(t.hidden().Bytes(line), '\n'))
 }
 
-// AppendJSON appends v as JSON on one line, without a newline. It writes control and format characters as \uXXXX,
-// invalid UTF-8 as \ufffd, and `<>&` unescaped. [json.RawMessage] keeps its digits, order and duplicate names.
+// AppendJSON appends v as JSON on one line, without a newline. Control and format characters become \uXXXX, invalid
+// UTF-8 becomes \ufffd, `<>&` stay. A [json.RawMessage] keeps its digits, order and duplicate names.
 func AppendJSON(dst []byte, v any) ([]byte, error) {
 	b, err := jsonscan.Marshal(v)
 	if err != nil {
@@ -232,8 +232,8 @@ func AppendJSON(dst []byte, v any) ([]byte, error) {
 	return EscapeJSON(dst, b), nil
 }
 
-// EscapeJSON appends src, which must be valid JSON, with control and format characters inside strings as \uXXXX (two
-// beyond U+FFFF), and invalid UTF-8 as \ufffd, as it is decoded. It changes nothing else, and is idempotent.
+// EscapeJSON appends src, which must be valid JSON, with control and format characters in strings as \uXXXX (two beyond
+// U+FFFF) and invalid UTF-8 as \ufffd, as decoders read it. It changes nothing else, and is idempotent.
 func EscapeJSON(dst, src []byte) []byte {
 	start := 0
 	for i := 0; i < len(src); {

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// Sequences of a page. The alternate screen saves the previous content of the terminal, and restores it.
+// Escape sequences of a page. The alternate screen keeps the previous content of the terminal, and leaving restores it.
 const (
 	enterPage = "\x1b[?1049h\x1b[2J"
 	leavePage = "\x1b[?1049l"
@@ -86,7 +86,7 @@ func (p *Page) redraw() {
 	p.last, p.wide, p.high = frame, wide, high
 }
 
-// cut returns as much of a styled line as fits in one line of a terminal.
+// cut truncates a styled line to the width of a terminal.
 func cut(line string, width int) string {
 	var b strings.Builder
 	for line != "" {
@@ -128,7 +128,7 @@ func (s *screen) end(w *Writer) {
 	s.held = nil
 }
 
-// hold keeps text until the page ends, but only the last lines of long text. The screen must be locked.
+// hold keeps text until the page ends; above maxHeld only the last lines. The screen is locked.
 func (s *screen) hold(p []byte) {
 	s.held = append(s.held, p...)
 	if over := len(s.held) - maxHeld; over > 0 {
@@ -143,8 +143,8 @@ func (s *screen) lastHeld() string {
 	return string(text[bytes.LastIndexByte(text, '\n')+1:])
 }
 
-// screen is the state that terminals share: one cursor. It separates text from a spinner's line: the line is erased
-// before text, and redrawn at the start of a line. A stream that is not a terminal has its own screen, for the lock.
+// screen is the cursor that Out and Err share on a terminal. It erases a spinner's line before text is written, and
+// redraws it only at the start of a line. A stream that is not a terminal has its own screen, for the lock.
 type screen struct {
 	mu      sync.Mutex
 	spinner bool // a spinner's line is shown, and the cursor is after it
@@ -156,7 +156,7 @@ type screen struct {
 
 const eraseLine = "\r\x1b[K"
 
-// put writes text to w, replacing a spinner's line. The screen must be locked.
+// put erases a spinner's line and writes text to w. The screen is locked.
 func (s *screen) put(w io.Writer, p []byte) (int, error) {
 	if s.paged {
 		s.hold(p)
@@ -201,7 +201,7 @@ func (s *screen) draw(w *Writer, p *Progress, line string) {
 	w.raw("\r" + line + "\x1b[K")
 }
 
-// raw writes a sequence or a spinner's line to a terminal. The screen must be locked.
+// raw writes an escape sequence of our own or a spinner's line to a terminal. The screen is locked.
 func (w *Writer) raw(s string) {
 	if w.err == nil {
 		_, err := io.WriteString(w.w, s)
@@ -209,8 +209,8 @@ func (w *Writer) raw(s string) {
 	}
 }
 
-// spinnerOutput uses only the spinner's text: the screen does the erasing, because the spinner counts bytes as
-// columns and moves up over other lines.
+// spinnerOutput passes on only the text of a spinner. The screen erases it: the spinner counts bytes as columns and
+// moves up over other lines.
 type spinnerOutput struct {
 	w *Writer
 	p *Progress

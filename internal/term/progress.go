@@ -11,33 +11,33 @@ import (
 	"github.com/briandowns/spinner"
 )
 
-// Intervals between updates of progress.
+// Intervals at which progress is shown.
 const (
 	frameEvery = 100 * time.Millisecond
 	lineEvery  = 5 * time.Second
 )
 
-// Progress shows progress on Err: as a spinner on a terminal whose cursor can be moved, otherwise as a line every few
-// seconds if it has changed. It is safe for concurrent use.
+// Progress shows the progress of work on Err: as a spinner on a terminal whose cursor can be moved, else as a line
+// every few seconds if it has changed. It is safe for concurrent use.
 type Progress struct {
 	running
 	label string
 	last  atomic.Pointer[func() Report]
 }
 
-// Report is the state of a progress at one moment. Texts may be foreign.
+// Report is the content of a progress at one moment. Texts may be foreign.
 type Report struct {
 	Parts  []Part         // one line; at least one, which may be empty
 	Fields map[string]any // members of the JSON form, nil for none
 }
 
-// Part is a part of a line that fits the terminal's width.
+// Part is a part of a line, which is cut to the width of the terminal.
 type Part struct {
 	Text string
 	Next bool // separated from the part before by ` · ` instead of a comma
-	// Rank is 0 for a part that stays and may be cut; of the others the highest is dropped first.
+	// Rank is 0 for a part that stays, possibly cut; of the others, the highest rank is left out first.
 	Rank int
-	// Ticking marks a part that changes with time alone, which does not cause a new line.
+	// Ticking says that the part changes with time alone, which causes no new line.
 	Ticking bool
 }
 
@@ -70,8 +70,8 @@ func line(parts []Part, width int) string {
 	}
 }
 
-// Progress starts to show progress under a label, such as "sending". It shows nothing in quiet mode, or in JSON mode
-// unless verbose. A terminal shows only the newest progress. Callers must stop it.
+// Progress begins to show progress with a label, such as "sending". It shows nothing if quiet, or if JSON and not
+// verbose. A terminal shows only the newest progress. The caller stops it.
 func (t *IO) Progress(label string) *Progress {
 	p := &Progress{running: running{io: t}, label: label}
 	p.Show(func() Report { return Report{Parts: []Part{{}}} })
@@ -126,7 +126,7 @@ func (p *Progress) spin() func() {
 	}
 }
 
-// lines starts to write changes periodically, and returns a function to stop it.
+// lines starts a goroutine that writes changes every lineEvery, and returns a function that ends it.
 func (p *Progress) lines(write func(Report)) func() {
 	first, last := true, ""
 	return every(lineEvery, func() {

@@ -15,13 +15,13 @@ var ErrNoAnswer = errors.New("no answer: the input ended")
 
 const maxAnswer = 64 << 10
 
-// Interactive reports whether questions can be asked: in text mode, with input and messages on a terminal.
+// Interactive reports whether questions can be asked: input and messages are on a terminal, and messages are not JSON.
 func (t *IO) Interactive() bool {
 	return t.facts.InTerminal && t.facts.ErrTerminal && !t.options.JSON
 }
 
-// Ask shows a question on Err and returns the typed line, without surrounding space. The format must not be foreign,
-// arguments may be: see [Writer.Printf]. The error is [ErrNoAnswer], that of the stream, or the cause of ctx.
+// Ask prints a question on Err and returns the typed line without surrounding space. The format must be our own text,
+// arguments may be foreign: see [Writer.Printf]. The error is [ErrNoAnswer], a read error, or the cause of ctx's end.
 func (t *IO) Ask(ctx context.Context, format string, args ...any) (string, error) {
 	answer, err := t.ask(ctx, format, args)
 	if err != nil {
@@ -30,7 +30,7 @@ func (t *IO) Ask(ctx context.Context, format string, args ...any) (string, error
 	return strings.TrimSpace(answer), err
 }
 
-// AskSecret is [IO.Ask] without echo. It returns the answer as typed, and restores the terminal before it returns.
+// AskSecret is [IO.Ask] without echo. It returns the answer as typed, after restoring the terminal.
 func (t *IO) AskSecret(ctx context.Context, format string, args ...any) (answer string, err error) {
 	if file, ok := t.In.(*os.File); ok {
 		restore, err := hideInput(file)
@@ -44,7 +44,7 @@ func (t *IO) AskSecret(ctx context.Context, format string, args ...any) (answer 
 	return answer, err
 }
 
-// Confirm asks a yes-or-no question. Enter alone means no.
+// Confirm asks whether to do something. An empty answer means no.
 func (t *IO) Confirm(ctx context.Context, format string, args ...any) (bool, error) {
 	for {
 		answer, err := t.Ask(ctx, format+" [y/N]", args...)
@@ -65,7 +65,7 @@ func (t *IO) ask(ctx context.Context, format string, args []any) (string, error)
 	return Await(ctx, func() (string, error) { return readLine(t.In) })
 }
 
-// readLine reads one line and nothing after it, and returns it without its line end.
+// readLine reads a line, without its end, and no byte after it.
 func readLine(r io.Reader) (string, error) {
 	var line []byte
 	for one := make([]byte, 1); len(line) < maxAnswer; {
@@ -85,8 +85,8 @@ func readLine(r io.Reader) (string, error) {
 	return "", errors.New("the answer is too long")
 }
 
-// Await returns the result of do, or the cause of ctx if ctx ends first. It is for operations that wait for something
-// external, such as a read from a terminal, or opening a FIFO. do then continues; nothing it uses may be used.
+// Await returns the result of do, or the cause of ctx's end if that comes first. It is for calls that block outside
+// the program, such as reading from a terminal or opening a FIFO. After ctx's end, do still runs: its data is in use.
 func Await[T any](ctx context.Context, do func() (T, error)) (T, error) {
 	type result struct {
 		value T
@@ -106,8 +106,8 @@ func Await[T any](ctx context.Context, do func() (T, error)) (T, error) {
 	}
 }
 
-// Edit runs the user's editor on a file and waits for it. The editor handles signals itself. The shell interprets the
-// editor's command line; on Windows it is split at spaces.
+// Edit runs the user's editor on a file and waits for it. The end of ctx does not stop the editor, which handles
+// signals itself. The shell runs the editor's command line; on Windows, it is split at spaces.
 func (t *IO) Edit(ctx context.Context, editor, path string) error {
 	ctx = context.WithoutCancel(ctx)
 	cmd := exec.CommandContext(ctx, "sh", "-c", editor+` "$@"`, editor, path) //nolint:gosec // the user named it

@@ -10,13 +10,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// readerGone reports whether a write failed because the reader has closed.
+// readerGone reports whether a write failed because the reader has gone away.
 func readerGone(err error) bool { return errors.Is(err, syscall.EPIPE) }
 
-// canMove reports whether the terminal f supports escape sequences.
+// canMove reports whether the terminal f understands escape sequences.
 func canMove(*os.File) bool { return true }
 
-// hideInput turns off a terminal's echo until restore is called. Line editing stays on, and Ctrl-C is a signal.
+// hideInput turns off the echo of a terminal until restore. Line editing and Ctrl-C as a signal are on.
 func hideInput(f *os.File) (restore func() error, err error) {
 	shown, err := unix.IoctlGetTermios(int(f.Fd()), getTermios)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// readerGone reports whether a write failed because the reader has closed.
+// readerGone reports whether a write failed because the reader has gone away.
 func readerGone(err error) bool {
 	return errors.Is(err, windows.ERROR_BROKEN_PIPE) || errors.Is(err, windows.ERROR_NO_DATA) ||
 		errors.Is(err, syscall.EPIPE)

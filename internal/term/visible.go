@@ -10,9 +10,9 @@ import (
 	"github.com/clipperhouse/displaywidth"
 )
 
-// Visible returns s in a form for one line of human output: newline and tab become `\n` and `\t`, other characters
-// that control, reorder or hide text become escapes such as `\u{202e}`, and invalid UTF-8 bytes such as `\x{ff}`. It
-// does not allocate if there is nothing to change.
+// Visible escapes s for one line of human output. Newline and tab become `\n` and `\t`, any other character that
+// controls, reorders or hides text an escape such as `\u{202e}`, and a byte that is not UTF-8 one such as `\x{ff}`.
+// It does not allocate if there is nothing to escape.
 func Visible(s string) string { return visible(s, oneLine) }
 
 // VisibleText is [Visible] for multi-line text: newline and tab stay.
@@ -28,13 +28,13 @@ func visible(s string, layout string) string {
 	return string(appendVisible(dst, []byte(s[clean:]), layout))
 }
 
-// Characters without a glyph that are shown unescaped.
+// Layouts: the control characters that are not escaped.
 const (
 	oneLine      = ""
 	severalLines = "\n\t"
 )
 
-// cleanPrefix returns how many bytes of s need no escape. layout is oneLine or severalLines.
+// cleanPrefix returns the length of the prefix of s that needs no escape. layout is oneLine or severalLines.
 func cleanPrefix[T string | []byte](s T, layout string) int {
 	for i := 0; i < len(s); {
 		c := s[i]
@@ -83,11 +83,11 @@ func appendEscape(dst []byte, r rune, raw []byte) []byte {
 	return append(dst, '}')
 }
 
-// emojiStyle requests the coloured form of the preceding character. It is common, has no width and no other effect.
+// emojiStyle selects the coloured form of the preceding character. It is common, has no width, and is harmless.
 const emojiStyle = '\ufe0f'
 
-// hidden reports whether r controls the terminal, reorders text, or is itself invisible. Newline and tab are also
-// hidden; spaces are not.
+// hidden reports whether r controls the terminal, changes the order of text, or is not visible. Newline and tab are
+// hidden too; spaces are not.
 func hidden(r rune) bool {
 	switch {
 	case r < ' ':
@@ -114,11 +114,11 @@ func hidden(r rune) bool {
 	)
 }
 
-// DisplayWidth returns the number of terminal columns of s, which must be visible: see [Visible].
+// DisplayWidth returns the number of terminal columns that s takes. s must be visible text, see [Visible].
 func DisplayWidth(s string) int { return displaywidth.String(s) }
 
-// Truncate returns s if it takes at most width columns, else its beginning followed by `…`. It never splits a
-// character as perceived by a reader. For a width below 1 it returns "".
+// Truncate cuts s to at most width columns, ending in `…` if it was longer. It never splits a grapheme cluster. It
+// returns "" for a width below 1.
 func Truncate(s string, width int) string {
 	if width < 1 {
 		return ""
@@ -126,7 +126,7 @@ func Truncate(s string, width int) string {
 	return displaywidth.TruncateString(s, width, "…")
 }
 
-// Style is how text is highlighted if colour is on.
+// Style is the highlighting of a piece of text if colour is on.
 type Style int
 
 // The styles. Normal is the zero value and changes nothing.
@@ -140,7 +140,7 @@ const (
 	Accent
 )
 
-// Styled is text made by [Writer.Style]: foreign text in it is escaped, and its colours are the program's.
+// Styled is a result of [Writer.Style]: foreign text in it is escaped, and its colours are our own.
 type Styled string
 
 const resetSequence = "\x1b[0m"
@@ -157,7 +157,7 @@ var styleSequences = [...]string{
 
 func (s Style) sequence() string { return styleSequences[s] }
 
-// Style returns text made visible as one line, in colour if w has colour.
+// Style returns text as one visible line, in colour if w has colour.
 func (w *Writer) Style(s Style, text string) Styled {
 	text = Visible(text)
 	if s == Normal || text == "" || !w.color {

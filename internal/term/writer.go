@@ -11,10 +11,10 @@ import (
 	"golang.org/x/term"
 )
 
-// ErrClosed is the error of a write whose reader has closed, as `head` does when it has read enough. It is not a
+// ErrClosed is the error of a write whose reader has gone away, as `head` does when it has read enough. It is not a
 // failure: the program ends quietly.
 //
-// It occurs only in a program that ignores SIGPIPE (signal.Ignore): otherwise the runtime ends the program at such a
+// It occurs only in a program that ignores SIGPIPE (signal.Ignore); otherwise the runtime ends the program at such a
 // write to stdout or stderr.
 var ErrClosed = errors.New("output cut: its reader ended")
 
@@ -22,9 +22,9 @@ const defaultWidth = 80
 
 // Writer is one output stream, safe for concurrent use.
 //
-// On a terminal only printable text, newline and tab pass through; all other bytes become visible escapes, including
-// a character split between two writes. Elsewhere bytes pass unchanged. After a write has failed, all later writes
-// fail with the same error.
+// To a terminal it writes only printable text, newline and tab; all other bytes become visible escapes, as do the bytes
+// of a character that is split between two writes. Elsewhere bytes pass unchanged. After a failed write, every later
+// write fails with the same error.
 type Writer struct {
 	w        io.Writer
 	file     *os.File // w, if it is a file
@@ -38,10 +38,10 @@ type Writer struct {
 	held     []byte // output waiting for Release
 }
 
-// maxWaiting is the maximum number of bytes that wait for [Writer.Release].
+// maxWaiting is the maximum number of bytes held until [Writer.Release].
 const maxWaiting = 64 << 10
 
-// Plain returns a Writer without colour for an output that is not a terminal, such as a file.
+// Plain returns a Writer without colour for a stream that is not a terminal, such as a file.
 func Plain(w io.Writer) *Writer {
 	file, _ := w.(*os.File)
 	return &Writer{w: w, file: file, screen: &screen{}}
@@ -50,7 +50,7 @@ func Plain(w io.Writer) *Writer {
 // IsTerminal reports whether the stream is a terminal.
 func (w *Writer) IsTerminal() bool { return w.terminal }
 
-// Width returns the current columns of the terminal, 0 if the stream is not a terminal.
+// Width returns the current number of columns of the terminal; 0 if the stream is not a terminal.
 func (w *Writer) Width() int {
 	if !w.terminal {
 		return 0
@@ -59,7 +59,7 @@ func (w *Writer) Width() int {
 	return cmp.Or(wide, max(w.width, 0), defaultWidth)
 }
 
-// size returns the current columns and lines of the terminal, 0 if it does not report them.
+// size returns the current columns and lines of the terminal; 0 if unknown.
 func (w *Writer) size() (wide, high int) {
 	if w.file == nil {
 		return 0, 0
@@ -88,22 +88,22 @@ func (w *Writer) filtered(p []byte, filter func([]byte) []byte) (int, error) {
 	return len(p), nil
 }
 
-// Printf writes human text. All arguments are made visible as one line, except [Styled] ones, which are unchanged.
-// The format must not be foreign, and may contain newlines.
+// Printf writes human text. Every argument is made visible as one line, except a [Styled], which is written unchanged.
+// The format must be our own text and may contain newlines.
 func (w *Writer) Printf(format string, args ...any) error {
 	_, err := w.WriteStyled(sprintf(format, args))
 	return err
 }
 
-// Hold buffers later output until [Writer.Release], up to 64 KiB, so that many short lines become one write. Output
-// to a terminal is not buffered.
+// Hold buffers up to 64 KiB of later writes until [Writer.Release], so that many short lines are one write. It does
+// nothing on a terminal.
 func (w *Writer) Hold() {
 	w.screen.mu.Lock()
 	defer w.screen.mu.Unlock()
 	w.holding = !w.terminal
 }
 
-// Release ends [Writer.Hold] and writes the buffered output.
+// Release ends [Writer.Hold] and writes the buffer.
 func (w *Writer) Release() error {
 	w.screen.mu.Lock()
 	defer w.screen.mu.Unlock()
@@ -111,7 +111,7 @@ func (w *Writer) Release() error {
 	return w.writeHeld()
 }
 
-// writeHeld writes the buffered output. The screen must be locked.
+// writeHeld writes the buffer of [Writer.Hold]. The screen is locked.
 func (w *Writer) writeHeld() error {
 	if len(w.held) > 0 && w.err == nil {
 		_, w.err = w.write(w.held)
@@ -139,7 +139,7 @@ func (w *Writer) put(p []byte) (int, error) {
 	return n, err
 }
 
-// write writes p immediately, or returns why it can't be written.
+// write writes p without buffering. A short write is an error.
 func (w *Writer) write(p []byte) (n int, err error) {
 	if w.terminal {
 		n, err = w.screen.put(w.w, p)
@@ -183,8 +183,7 @@ func (a argument) Format(s fmt.State, verb rune) {
 	_, _ = io.WriteString(s, text) // a fmt.State accepts every write
 }
 
-// plain is the last filter before bytes reach a terminal. It passes printable UTF-8, newline and tab, and escapes
-// everything else.
+// plain is the last filter before a terminal. It passes printable UTF-8, newline and tab, and escapes everything else.
 func plain(p []byte) []byte {
 	if cleanPrefix(p, severalLines) == len(p) {
 		return p
@@ -192,7 +191,7 @@ func plain(p []byte) []byte {
 	return appendVisible(nil, p, severalLines)
 }
 
-// styled is plain, but passes the program's colour sequences if color is on and drops them otherwise.
+// styled is plain, but passes our own colour sequences if color is true, else drops them.
 func styled(p []byte, color bool) []byte {
 	var dst []byte
 	for {

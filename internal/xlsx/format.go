@@ -9,10 +9,10 @@ import (
 	"time"
 )
 
-// Loss says how a cell's displayed text may differ from the value once entered.
+// Loss says how the displayed text of a cell may differ from the text that was entered.
 type Loss byte
 
-// Losses, each with the resulting Shown.Text.
+// Losses, each with the content of Shown.Text.
 const (
 	None       Loss = iota
 	Padded          // no loss: the format adds zeros or text, which Text includes
@@ -28,14 +28,14 @@ const (
 	Lost            // a text missing in the workbook; empty
 )
 
-// Shown is what a cell displays.
+// Shown is the displayed content of a cell.
 type Shown struct {
 	Text   string
 	Loss   Loss
 	Format string // the code of its number format, such as 0.00E+00
 }
 
-// maxDigits is the number of digits that a spreadsheet keeps of a number.
+// maxDigits is the number of digits that a spreadsheet keeps.
 const maxDigits = 15
 
 type pattern byte
@@ -54,13 +54,13 @@ type format struct {
 	parts   []formatPart // of pattern digits, in order
 }
 
-// formatPart is literal text, or placeholders: 0 always shows a digit, # only an existing one.
+// formatPart is a literal text, or placeholders: 0 always shows a digit, # only one that the number has.
 type formatPart struct {
 	text   string
 	digits bool
 }
 
-// builtIn has the codes of the predefined formats.
+// builtIn has the codes of the built-in formats, which files do not contain.
 var builtIn = map[int]string{
 	0: "General", 1: "0", 2: "0.00", 3: "#,##0", 4: "#,##0.00",
 	9: "0%", 10: "0.00%", 11: "0.00E+00", 12: "# ?/?", 13: "# ??/??",
@@ -73,7 +73,7 @@ var builtIn = map[int]string{
 
 const isoDate = "yyyy-mm-dd"
 
-// builtInCode returns the code of a predefined format, or "". East Asian editions have more dates.
+// builtInCode returns the code of a built-in format; empty if unknown. East Asian editions have more date formats.
 func builtInCode(id int) string {
 	if id >= 27 && id <= 36 || id >= 50 && id <= 58 {
 		return isoDate
@@ -137,8 +137,8 @@ func parseFormat(code string) format {
 	return f
 }
 
-// formatToken splits the first token off a code: a placeholder or other sign, or text that is quoted or follows a
-// backslash. A color or currency counts as text, an elapsed time such as [h] as signs.
+// formatToken splits off the first token of a code: a placeholder or another sign, or a text in quotes or after a
+// backslash. A color or currency counts as an empty text, an elapsed time such as [h] as signs.
 func formatToken(code string) (token string, isText bool, rest string) {
 	var end int
 	switch code[0] {
@@ -217,10 +217,10 @@ func (b *Workbook) formatOf(c Cell) format {
 	return b.formats[c.style]
 }
 
-// losses maps the kinds of cells that are neither text nor numbers.
+// losses maps cells that are neither texts nor numbers to their losses.
 var losses = map[CellKind]Loss{Bool: Truth, ErrorCell: Failed, ISODate: Date, NoValue: Unsaved, LostText: Lost}
 
-// Shown returns what a cell displays, and what may be lost.
+// Shown returns the displayed content of a cell, and what may be lost of its value.
 func (b *Workbook) Shown(c Cell) Shown {
 	f := b.formatOf(c)
 	out := Shown{Text: string(c.Text), Loss: losses[c.Kind], Format: f.code}
@@ -256,7 +256,7 @@ func (b *Workbook) number(text string, f format) (string, Loss) {
 	return shown, Padded
 }
 
-// fill puts digits into a format, from the right: each placeholder takes one digit, the first group the rest.
+// fill applies a format to digits: from the right, each placeholder takes one digit; the first group takes the rest.
 func (f format) fill(digits string) string {
 	first := slices.IndexFunc(f.parts, func(p formatPart) bool { return p.digits })
 	shown := ""
@@ -287,7 +287,7 @@ type decimal struct {
 	exponent int
 }
 
-// maxExponent is the largest exponent of a spreadsheet's number.
+// maxExponent limits the exponent and the number of digits; no number of a spreadsheet exceeds it.
 const maxExponent = 400
 
 func parseDecimal(s string) (decimal, bool) {
@@ -316,7 +316,7 @@ func parseDecimal(s string) (decimal, bool) {
 	return d, true
 }
 
-// count returns the number of digits of a whole number without an exponent, or the number of significant digits.
+// count returns the number of digits of a whole number, or of significant digits of another number.
 func (d decimal) count() int { return len(d.digits) + max(0, d.exponent) }
 
 // String returns all digits, without an exponent.
@@ -337,7 +337,7 @@ func (d decimal) String() string {
 	}
 }
 
-// from1904 is day 0 of the 1904 date system, counted from 1900.
+// from1904 is day 0 of counting from 1904, in days that count from 1900.
 const from1904 = 1462
 
 func dateParts(code string) (hasDate, hasTime bool) {

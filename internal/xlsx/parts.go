@@ -40,7 +40,7 @@ func (l *limitedAt) ReadAt(p []byte, at int64) (int, error) {
 	return l.r.ReadAt(p, at)
 }
 
-// archive has the files of the workbook by partName.
+// archive maps names, see partName, to the files of the workbook.
 type archive map[string]*zip.File
 
 func openArchive(r io.ReaderAt, size int64) (archive, error) {
@@ -64,7 +64,7 @@ func openArchive(r io.ReaderAt, size int64) (archive, error) {
 	return a, nil
 }
 
-// partName returns the name under which a part is found: in lower case, with backslashes as slashes.
+// partName returns the name by which a part is found: in lower case, with slashes for backslashes.
 func partName(name string) string {
 	return strings.ToLower(strings.TrimPrefix(path.Clean("/"+strings.ReplaceAll(name, `\`, "/")), "/"))
 }
@@ -110,7 +110,7 @@ func (p *part) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// partError converts an error of reading a part. It returns disk errors, io.EOF and nil unchanged.
+// partError converts an error of reading a part to an [*Error]. Disk errors, io.EOF and nil are returned unchanged.
 func partError(name string, err error) error {
 	var corrupt flate.CorruptInputError
 	var syntax syntaxError

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// CellKind is the kind of a cell's content.
+// CellKind is the type of a cell's value.
 type CellKind byte
 
 // Kinds of cells.
@@ -48,7 +48,7 @@ func (r Range) String() string {
 	return Address(r.FirstColumn, r.FirstRow) + ":" + Address(r.LastColumn, r.LastRow)
 }
 
-// maxRow is the maximum text of one row, in bytes.
+// maxRow is the maximum size of a row's text, in bytes.
 const maxRow = 1 << 20
 
 // Rows reads the rows of a sheet.
@@ -65,8 +65,8 @@ type Rows struct {
 	next     int     // the first of merges below the row at hand
 }
 
-// Rows begins to read a sheet, which must be a [Sheet.Table]. Callers must close the result. It first reads the
-// merged cells and filters that follow the rows.
+// Rows begins to read a sheet, which must be a [Sheet.Table]. It first reads what follows the rows: merged cells and
+// filters. The caller closes it.
 func (b *Workbook) Rows(sheet int) (*Rows, error) {
 	r := &Rows{book: b}
 	part := b.Sheets[sheet].part
@@ -144,7 +144,7 @@ func (r *Rows) readTail() {
 	}
 }
 
-// Merged returns the merged range that includes a column of the current row.
+// Merged returns the merged range that contains the cell at column in the current row.
 func (r *Rows) Merged(column int) (Range, bool) {
 	for _, m := range r.active {
 		if column >= m.FirstColumn && column <= m.LastColumn {
@@ -166,7 +166,7 @@ func (r *Rows) advance(row int) {
 	}
 }
 
-// Next returns the next row with a cell, valid until the next call, or io.EOF at the end. Errors are sticky.
+// Next returns the next row with a cell, valid until the next call; io.EOF at the end. It repeats an error.
 func (r *Rows) Next() (*Row, error) {
 	for r.readRow() {
 		if len(r.row.Cells) > 0 {
@@ -350,7 +350,7 @@ func (r *Rows) addCell(c Cell, kind string, found bool) {
 	r.row.Cells = append(r.row.Cells, c)
 }
 
-// Value returns a cell in the form for writing, with its number format. The days of a date count from 1900.
+// Value converts a cell for [Writer], with its number format. The days of a date count from 1900.
 func (b *Workbook) Value(c Cell) Value {
 	if c.Kind == NoValue || c.Kind == LostText {
 		return Value{}

@@ -11,14 +11,14 @@ import (
 	"unicode/utf8"
 )
 
-// Limits for shared strings.
+// Sizes for keeping shared strings.
 const (
 	heldStrings = 4 << 20 // bytes of text held in memory; more goes to a file
 	groupSize   = 32      // strings that share one index entry, and are read from the file at once
 )
 
-// sharedStrings are the texts that cells refer to by number. They are stored consecutively, each with its length; the
-// index has every groupSize-th. Cells mostly refer to them in order, so that each group is read once.
+// sharedStrings holds the texts that cells refer to by number, one after the other, each after its length. The index
+// has every groupSize-th. Cells refer to texts mostly in order, so that a group is usually read once.
 type sharedStrings struct {
 	count int
 	index []int64 // start of each group
@@ -129,7 +129,7 @@ func (t *sharedStrings) read(number int) error {
 // escapeSize is the length of an escape such as _x000D_.
 const escapeSize = 7
 
-// escapedUnit returns the UTF-16 code unit of the escape at the beginning of b.
+// escapedUnit decodes the escape of a UTF-16 code unit at the start of b.
 func escapedUnit(b []byte) (rune, bool) {
 	if len(b) < escapeSize || b[0] != '_' || b[1] != 'x' || b[6] != '_' {
 		return 0, false
@@ -138,7 +138,7 @@ func escapedUnit(b []byte) (rune, bool) {
 	return rune(n), err == nil
 }
 
-// unescape resolves escapes of characters that XML can't hold, in place; half a surrogate pair stays as written.
+// unescape decodes escapes of characters that XML does not allow, in place. Half a surrogate pair stays as written.
 func unescape(b []byte) []byte {
 	at := bytes.Index(b, []byte("_x"))
 	if at < 0 {

@@ -15,7 +15,7 @@ import (
 	"unicode/utf8"
 )
 
-// ErrFull reports that a sheet has the maximum number of rows.
+// ErrFull says that a sheet has the maximum number of rows.
 var ErrFull = fmt.Errorf("a sheet has at most %d rows", MaxRows)
 
 // Value is a cell to write. The zero value is an empty cell.
@@ -34,7 +34,7 @@ const (
 	maxStyles = 1000
 )
 
-// Styles of every workbook, by their position in the list.
+// Indexes of the styles that every workbook has.
 const (
 	styleGeneral = iota
 	styleHeader
@@ -75,7 +75,7 @@ func NewWriter(w io.Writer) *Writer {
 // Cut returns how many texts were longer than [MaxText] and cut.
 func (w *Writer) Cut() int64 { return w.cut }
 
-// Sheet ends the current sheet and begins another, with a header. It changes a name that is not valid for a sheet.
+// Sheet ends the current sheet and begins another, with a header. It changes a name that is not valid or is taken.
 func (w *Writer) Sheet(name string, header []string) error {
 	if w.z == nil {
 		return errors.New("the workbook is closed")
@@ -217,7 +217,7 @@ func (w *Writer) appendNumber(column, row, style int, number string) {
 	w.buf = append(appendEscaped(append(w.buf, `><v>`...), number), `</v></c>`...)
 }
 
-// appendCell appends the start tag of a cell without its closing bracket.
+// appendCell appends the start tag of a cell, without its closing >.
 func (w *Writer) appendCell(column, row, style int) {
 	w.buf = append(append(w.buf, `<c r="`...), Column(column)...)
 	w.buf = append(strconv.AppendInt(w.buf, int64(row), 10), '"')
@@ -239,7 +239,7 @@ func (w *Writer) appendText(column, row, style int, text string) {
 	w.buf = append(appendEscaped(w.buf, short), `</t></is></c>`...)
 }
 
-// cutText returns text of at most limit UTF-16 code units; if it was cut, the last is an ellipsis.
+// cutText cuts text to at most limit UTF-16 code units. A text that was cut ends in an ellipsis.
 func cutText(text string, limit int) string {
 	if len(text) <= limit {
 		return text
