@@ -48,7 +48,7 @@ func Free(folder string) (int64, bool) {
 const (
 	groupWrites = 0o020
 	allWrite    = 0o002
-	mostLinks   = 40 // as Linux
+	mostLinks   = 40 // as on Linux
 )
 
 // ownerOf returns the user ID of a file's owner, 0 if the system does not report it.
@@ -125,7 +125,7 @@ func Resolve(path string) (string, error) {
 		switch {
 		case errors.Is(err, fs.ErrNotExist) && !slices.ContainsFunc(rest, func(s string) bool { return s != "" }):
 			if _, err := os.Stat(path); err == nil {
-				return path, nil // a link of /proc, to what has no name
+				return path, nil // a link in /proc to something without a name
 			}
 			return next, nil
 		case err != nil:
@@ -155,8 +155,8 @@ func Resolve(path string) (string, error) {
 // Open opens a file for reading. Unlike [os.Open] it does not wait for a FIFO's writer.
 func Open(path string) (*os.File, error) { return os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) }
 
-// ChangersOf says who can change the open file that info is of, or put another in its place, at path. nil info is for
-// a file that is still to be made. A folder where each user may remove only own files, such as /tmp, lets nobody.
+// ChangersOf returns who can change the open file of info, or replace it at path. A nil info means a file that is still
+// to be created. In a folder where users can remove only their own files, such as /tmp, nobody else can replace it.
 func ChangersOf(path string, info fs.FileInfo) Changers {
 	target, err := path, error(nil)
 	if info != nil {
@@ -166,7 +166,7 @@ func ChangersOf(path string, info fs.FileInfo) Changers {
 		target, err = filepath.EvalSymlinks(path)
 	}
 	if err != nil {
-		return Changers{} // a pipe that a shell made has no folder
+		return Changers{} // a shell's pipe has no folder
 	}
 	folder, err := os.Stat(filepath.Dir(target))
 	if err != nil {

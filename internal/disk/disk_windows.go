@@ -13,7 +13,7 @@ import (
 // TempVariable is the environment variable that names the folder of temporary files.
 const TempVariable = "TMP"
 
-// Free returns how many bytes the user may still write in folder, and false if the system does not say.
+// Free returns how many bytes the user may still write in folder, and false if the system does not report it.
 func Free(folder string) (int64, bool) {
 	name, err := windows.UTF16PtrFromString(folder)
 	if err != nil {
@@ -26,14 +26,14 @@ func Free(folder string) (int64, bool) {
 	return int64(free), true
 }
 
-// Writable reports whether a file may be written, as far as its mode says. It opens nothing.
+// Writable reports whether a file's mode allows writing. It opens nothing.
 func Writable(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && (info.IsDir() || info.Mode()&0o200 != 0)
 }
 
-// Temp returns a new file in the folder for temporary ones, the user's own. It
-// is gone once it is closed, however the process ends.
+// Temp returns a new file in the user's own folder for temporary files. It disappears once it is closed, however the
+// process ends.
 func Temp() (*os.File, error) {
 	path := filepath.Join(os.TempDir(), "waybill-"+rand.Text())
 	name, err := windows.UTF16PtrFromString(path)
@@ -49,10 +49,10 @@ func Temp() (*os.File, error) {
 	return os.NewFile(uintptr(h), path), nil
 }
 
-// Foreign returns nil: here access lists say who may write where.
+// Foreign returns nil: on Windows, access lists control who may write.
 func Foreign(string, fs.FileInfo) error { return nil }
 
-// Resolve returns what a path names, or would name, without symbolic links.
+// Resolve returns the target of a path, existing or not, without symbolic links.
 func Resolve(path string) (string, error) {
 	target, err := filepath.EvalSymlinks(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -64,8 +64,8 @@ func Resolve(path string) (string, error) {
 // Open opens a file for reading.
 func Open(path string) (*os.File, error) { return os.Open(path) }
 
-// ChangersOf returns nobody: here access lists say who may write where.
+// ChangersOf returns nobody: on Windows, access lists control who may write.
 func ChangersOf(string, fs.FileInfo) Changers { return Changers{} }
 
-// ForeignOwner returns nobody: here access lists say who may write where.
+// ForeignOwner returns nobody: on Windows, access lists control who may write.
 func ForeignOwner(string, fs.FileInfo) Changers { return Changers{} }
