@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
@@ -25,20 +26,15 @@ type Response struct {
 	JSON   bool // Body is one complete JSON value
 }
 
-// PathError reports an invalid path of a request.
-type PathError struct{ Path, Problem string }
-
-func (e *PathError) Error() string { return "path " + e.Path + ": " + e.Problem }
-
 // ErrUnanswered reports that a request that may have changed something was sent, and its outcome is unknown.
 var ErrUnanswered = errors.New("sent, but it is not known what the service did")
 
 // NewRequest returns a request for a path below the base URL, with the path's query, the values, and a JSON body,
-// which may be nil. For an invalid path the error is a [*PathError].
+// which may be nil. An invalid path is an error.
 func (c *Client) NewRequest(method, path string, query url.Values, body []byte) (Request, error) {
 	u, problem := parsePath(path)
 	if problem != "" {
-		return Request{}, &PathError{Path: path, Problem: problem}
+		return Request{}, fmt.Errorf("path %s: %s", path, problem)
 	}
 	return Request{OperationOf(u.Path), method, c.url(u, query), body}, nil
 }
