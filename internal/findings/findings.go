@@ -87,12 +87,16 @@ type Group struct {
 	First    []Finding `json:"first"` // the first ones of the input, at most [Shown]
 }
 
-// byPlace compares findings of a kind by line and column. Files keep their order.
-func byPlace(a, b Finding) int {
+// byPlace compares findings by file, in the order of reading, by line and by column. Of equal ones the first is less.
+func (c *Collector) byPlace(a, b Finding) int {
 	if a.File != b.File {
-		return -1
+		return c.indexOf(a.File) - c.indexOf(b.File)
 	}
 	return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column), -1)
+}
+
+func (c *Collector) indexOf(file string) int {
+	return slices.IndexFunc(c.cols, func(at columns) bool { return at.ref.File == file })
 }
 
 // FormCount counts the numbers of good rows that have a form.
@@ -242,7 +246,7 @@ func (c *Collector) count(f Finding) {
 	}
 	g := &c.groups[i]
 	g.Count++
-	at, _ := slices.BinarySearchFunc(g.First, f, byPlace)
+	at, _ := slices.BinarySearchFunc(g.First, f, c.byPlace)
 	if at < Shown {
 		g.First = slices.Insert(g.First, at, f)
 		g.First = g.First[:min(len(g.First), Shown)]

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -202,6 +203,37 @@ func TestGroupKeepsTheFirst(t *testing.T) {
 	}
 	if n := len(listed(t, report)); n != 2999 {
 		t.Errorf("%d listed", n)
+	}
+}
+
+// A group's first findings are those of the files in the order in which they were read, though rows are compared by
+// number.
+func TestGroupOfSeveralFiles(t *testing.T) {
+	c := findings.New()
+	t.Cleanup(c.Close)
+	var want []string
+	for _, file := range []string{"b.csv", "a.csv", "c.csv"} {
+		for line := range 6 {
+			it := tracking.Item{ReferID: fmt.Sprintf("%s-%d", file, line), Number: fmt.Sprintf("1Z999AA1012345678%d", (line*5+1)%6)}
+			if err := c.Add(nil, intake.Record{File: file, Line: line + 2, Item: it}); err != nil {
+				t.Fatal(err)
+			}
+			if file != "b.csv" {
+				want = append(want, fmt.Sprintf("%s:%d", file, line+2))
+			}
+		}
+	}
+	report, err := c.Finish()
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := slices.IndexFunc(report.Groups, func(g findings.Group) bool { return g.Kind == findings.SharedNumber })
+	var got []string
+	for _, f := range report.Groups[i].First {
+		got = append(got, fmt.Sprintf("%s:%d", f.File, f.Line))
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
 	}
 }
 
