@@ -214,7 +214,8 @@ func TestGroupOfSeveralFiles(t *testing.T) {
 	var want []string
 	for _, file := range []string{"b.csv", "a.csv", "c.csv"} {
 		for line := range 6 {
-			it := tracking.Item{ReferID: fmt.Sprintf("%s-%d", file, line), Number: fmt.Sprintf("1Z999AA1012345678%d", (line*5+1)%6)}
+			number := fmt.Sprintf("1Z999AA1012345678%d", (line*5+1)%6)
+			it := tracking.Item{ReferID: fmt.Sprintf("%s-%d", file, line), Number: number}
 			if err := c.Add(nil, intake.Record{File: file, Line: line + 2, Item: it}); err != nil {
 				t.Fatal(err)
 			}

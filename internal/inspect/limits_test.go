@@ -207,7 +207,8 @@ func TestStreamContinuesByNumber(t *testing.T) {
 		t.Error(got)
 	}
 	for _, query := range []string{"?after=-1", "?after=x"} {
-		if got := strings.Join(until(t, s.stream(query).lines, "id: 1"), "|"); !strings.HasSuffix(got, "id: 0|data: \"begun\"||id: 1") {
+		got := strings.Join(until(t, s.stream(query).lines, "id: 1"), "|")
+		if !strings.HasSuffix(got, "id: 0|data: \"begun\"||id: 1") {
 			t.Errorf("%s: %s", query, got)
 		}
 	}

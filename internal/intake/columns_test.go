@@ -236,7 +236,8 @@ func TestSpacesInIdentifiers(t *testing.T) {
 		}
 	}
 	item := tracking.Item{ReferID: "SO 1001", Number: "1Z 1"}
-	if rec, sum := (intake.Options{StripSpaces: true}).One("line", item); !rec.Good() || rec.Item.Number != "1Z1" || rec.Item.ReferID != item.ReferID || sum.Stripped != 1 {
+	rec, sum := (intake.Options{StripSpaces: true}).One("line", item)
+	if !rec.Good() || rec.Item.Number != "1Z1" || rec.Item.ReferID != item.ReferID || sum.Stripped != 1 {
 		t.Errorf("%+v, %+v", rec, sum)
 	}
 	for _, odd := range []string{"SO  1", "SO\u00a01"} {

@@ -21,7 +21,8 @@ func TestHeadsOfSections(t *testing.T) {
 		{section{title: "status", of: 8, lines: []sumLine{line}}, "STATUS TRACKINGS SHARE dhl 4 50.0 %"},
 		{section{title: "carrier", of: 8, delivered: true, lines: []sumLine{line}, note: "a note"}, "CARRIER TRACKINGS DELIVERED dhl 4 25.0 % a note"},
 	} {
-		io := term.New(nil, io.Discard, io.Discard, term.Facts{OutTerminal: true, Env: map[string]string{"NO_COLOR": "1", "COLUMNS": "40"}})
+		env := map[string]string{"NO_COLOR": "1", "COLUMNS": "40"}
+		io := term.New(nil, io.Discard, io.Discard, term.Facts{OutTerminal: true, Env: env})
 		d := drawing{out: io.Out, name: minSumName}
 		d.draw(tt.sec)
 		if got := strings.Join(strings.Fields(string(d.text)), " "); got != tt.want {
