@@ -302,7 +302,7 @@ func start(b []byte) string {
 	return string(b)
 }
 
-// Account returns the account of the store, or that of the settings if the store has none.
+// Account returns the account of the store, or the account of the settings if the store has none.
 func (s *Session) Account(ctx context.Context) string {
 	_, _ = s.StoreIfAny(ctx) // users of the store get its error
 	s.mu.Lock()
@@ -326,7 +326,7 @@ func (s *Session) pin(ctx context.Context, db *Store) (err error) {
 	return s.CheckAccount(db.Path, s.account)
 }
 
-// CheckAccount returns an error if a store's account differs from that of the settings. localhost and all loopback
+// CheckAccount returns an error if a store and the settings have different accounts. localhost and all loopback
 // addresses count as the same host.
 func (s *Session) CheckAccount(place, account string) error {
 	if account == "" || s.Config.Account == "" || account == s.Config.Account {

@@ -62,7 +62,7 @@ type Policy struct {
 	RecheckDelay  time.Duration // between the two proofs that a row is absent
 	RetryRejected bool          // resends rejected rows of the input, except superseded and dismissed ones
 	RetryRow      string        // limits RetryRejected to the rows of this referId or number, whatever else they are
-	RetryAbsent   bool          // also queries accepted rows of the input: those that the service lacks become unknown
+	RetryAbsent   bool          // also queries accepted rows of the input: rows that the service lacks become unknown
 	// SkipProof trusts responses to creates without proof (see [ledger.Proof]) and without a first query.
 	SkipProof     bool
 	VerifyPending bool  // queries the pending rows of the input before they are sent
@@ -77,7 +77,7 @@ type Policy struct {
 // Observer has functions that report progress. Any of them may be nil.
 type Observer struct {
 	Settled func(ledger.Batch, *tracking.Reply) // called by one goroutine for each batch once its outcome is on disk
-	// Counted is called from time to time with the input's rows by state, including those that other processes settled.
+	// Counted is called from time to time with the input's rows by state, including rows that other processes settled.
 	// It is called after Settled for the batches of this process.
 	Counted  func(ledger.Counts)
 	Resolved func(state ledger.State, rows int64) // called with the number of unknown rows that got that state

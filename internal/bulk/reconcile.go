@@ -307,7 +307,7 @@ func (p *reconcilePass) waitForNext(ctx context.Context) (bool, error) {
 
 const reasonMissing = "accepted, but not found"
 
-// checkAccepted queries each accepted row of the run's input, and makes unknown those that the service lacks: a 2xx
+// checkAccepted queries each accepted row of the run's input, and makes rows unknown that the service lacks: a 2xx
 // response to a create may have been false. They are resent only by the same proof as other unknown rows.
 func (r *reconciler) checkAccepted(ctx context.Context) error {
 	r.Note("Checking accepted rows of run %d", r.Run.ID)

@@ -70,7 +70,7 @@ func (j *Rejects) Flush() error {
 }
 
 // Write writes rec, which r returned, with its problems except notes; a good row only if r was opened with KeepText.
-// It returns a [*MixError] if the dialect of r differs from that of earlier rows.
+// It returns a [*MixError] if r and earlier rows have different dialects.
 func (j *Rejects) Write(r *Reader, rec Record) error {
 	if rec.text == "" && rec.cells == nil {
 		return fmt.Errorf("write rejects: line %d: %w", rec.Line, errNoText)

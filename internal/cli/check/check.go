@@ -198,7 +198,7 @@ var noted = []findings.Kind{
 	findings.HiddenRow, findings.HiddenColumn, findings.Exchanged, findings.UnusedColumn, findings.LeftOut,
 }
 
-// Warn prints the warnings of a report, except those that create prints itself.
+// Warn prints the warnings of a report, except the kinds that create prints itself.
 func Warn(io *term.IO, r *findings.Report) {
 	const shown = 5 // of each kind
 	for _, g := range r.Groups {
@@ -214,7 +214,7 @@ func Warn(io *term.IO, r *findings.Report) {
 	}
 }
 
-// Note prints short forms of a report's notes, except those that create prints itself.
+// Note prints short forms of a report's notes, except the kinds that create prints itself.
 func Note(io *term.IO, r *findings.Report) {
 	for _, g := range r.Groups {
 		if g.Severity != findings.Note || slices.Contains(noted, g.Kind) {
