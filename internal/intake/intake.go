@@ -70,7 +70,7 @@ type Problem struct {
 	File   string `json:"file"`
 	Line   int    `json:"line,omitempty"`   // physical line of the cell or field, 1-based; 0 for the whole file
 	Column int    `json:"column,omitempty"` // 1-based: a CSV column, in JSON a character of the line; 0 for the whole row
-	Sheet  string `json:"sheet,omitempty"`  // of a workbook; Line is then the row's number
+	Sheet  string `json:"sheet,omitempty"`  // of a workbook; line is then the row's number
 	Cell   string `json:"cell,omitempty"`   // of a table: its address, such as B17; empty for the whole row
 	Header string `json:"header,omitempty"` // name of the column, or path of the JSON field; empty for the whole row
 	tracking.Problem

@@ -35,7 +35,7 @@ type Issue struct {
 	File    string `json:"file,omitempty"`
 	Line    int    `json:"line,omitempty"`   // physical line, 1-based; 0 for the whole file
 	Column  int    `json:"column,omitempty"` // 1-based; 0 for the whole line
-	Sheet   string `json:"sheet,omitempty"`  // of a workbook; Line is then the row's number
+	Sheet   string `json:"sheet,omitempty"`  // of a workbook; line is then the row's number
 	Cell    string `json:"cell,omitempty"`   // of a table: its address in a spreadsheet, such as B17
 	Place   string `json:"-"`                // place as people see it, unless it is FILE:LINE:COLUMN
 	Header  string `json:"header,omitempty"` // name of the column or field
