@@ -20,7 +20,6 @@ var indexUses = map[string]string{
 	"run_batches_by_batch":  "run_batches WHERE batch_id = 7",
 	"sightings_by_number":   "sightings WHERE folded = 'x'",
 	"sightings_by_router":   "sightings WHERE router_id = 'x' AND router_id <> ''",
-	"sightings_by_event":    "sightings WHERE event > 7 AND event > 0",
 	"sightings_by_status":   "sightings WHERE status_id IN (0, 7)",
 	"deliveries_released":   "deliveries WHERE released > 7 AND released > 0 ORDER BY released LIMIT 1",
 	"deliveries_readmitted": "deliveries WHERE refused = 7 AND refused > 0",

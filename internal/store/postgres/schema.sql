@@ -207,7 +207,6 @@ CREATE TABLE sightings (
 ) WITH (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.05, autovacuum_analyze_scale_factor = 0.05);
 CREATE INDEX sightings_by_number ON sightings (folded);
 CREATE INDEX sightings_by_router ON sightings (router_id) WHERE router_id <> '';
-CREATE INDEX sightings_by_event ON sightings (event) WHERE event > 0;
 CREATE INDEX sightings_by_status ON sightings (status_id);
 
 CREATE TABLE tracking_counts (

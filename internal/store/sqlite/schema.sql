@@ -215,7 +215,6 @@ CREATE TABLE sightings (
 );
 CREATE INDEX sightings_by_number ON sightings (folded);
 CREATE INDEX sightings_by_router ON sightings (router_id) WHERE router_id <> '';
-CREATE INDEX sightings_by_event ON sightings (event) WHERE event > 0;
 CREATE INDEX sightings_by_status ON sightings (status_id);
 
 -- How many rows, and sightings without a row, are alike. It says what a scan of both
@@ -242,23 +241,23 @@ CREATE TABLE answers (
 
 CREATE TABLE deliveries (
 	seq                INTEGER PRIMARY KEY,
-	received           BIGINT NOT NULL,
-	method             TEXT NOT NULL,
-	path               BLOB NOT NULL, -- as sent, in any encoding
-	raw_query          BLOB NOT NULL,
-	remote             TEXT NOT NULL,
-	verified           TEXT NOT NULL,
-	reason             TEXT NOT NULL,
-	scheme             TEXT NOT NULL,
-	secret_name        TEXT NOT NULL,
-	body_authenticated BIGINT NOT NULL, -- 0, 1
-	single             BIGINT NOT NULL, -- 0, 1
-	anomaly            TEXT NOT NULL,
-	refused            BIGINT NOT NULL DEFAULT 0, -- the number that it had among refused ones, before it was readmitted; 0: none
+	received           BIGINT NOT NULL ON CONFLICT ROLLBACK,
+	method             TEXT NOT NULL ON CONFLICT ROLLBACK,
+	path               BLOB NOT NULL ON CONFLICT ROLLBACK, -- as sent, in any encoding
+	raw_query          BLOB NOT NULL ON CONFLICT ROLLBACK,
+	remote             TEXT NOT NULL ON CONFLICT ROLLBACK,
+	verified           TEXT NOT NULL ON CONFLICT ROLLBACK,
+	reason             TEXT NOT NULL ON CONFLICT ROLLBACK,
+	scheme             TEXT NOT NULL ON CONFLICT ROLLBACK,
+	secret_name        TEXT NOT NULL ON CONFLICT ROLLBACK,
+	body_authenticated BIGINT NOT NULL ON CONFLICT ROLLBACK, -- 0, 1
+	single             BIGINT NOT NULL ON CONFLICT ROLLBACK, -- 0, 1
+	anomaly            TEXT NOT NULL ON CONFLICT ROLLBACK,
+	refused            BIGINT NOT NULL ON CONFLICT ROLLBACK DEFAULT 0, -- the number that it had among refused ones, before it was readmitted; 0: none
 	-- That it verified after it was stored: numbers in that order, for sinks that have passed it
 	-- already. 0: it did not.
-	released           BIGINT NOT NULL DEFAULT 0,
-	header             BLOB NOT NULL,
+	released           BIGINT NOT NULL ON CONFLICT ROLLBACK DEFAULT 0,
+	header             BLOB NOT NULL ON CONFLICT ROLLBACK,
 	body               BLOB -- NULL once pruned
 );
 -- What became of a refused delivery.
@@ -271,29 +270,29 @@ CREATE INDEX deliveries_unverified ON deliveries ((length(body) + length(header)
 
 CREATE TABLE events (
 	seq                INTEGER PRIMARY KEY,
-	delivery           BIGINT NOT NULL,
-	received           BIGINT NOT NULL, -- of its delivery, as are verified, reason and body_authenticated
-	place              BIGINT NOT NULL, -- in the array
-	start              BIGINT NOT NULL, -- in the body
-	length             BIGINT NOT NULL,
+	delivery           BIGINT NOT NULL ON CONFLICT ROLLBACK,
+	received           BIGINT NOT NULL ON CONFLICT ROLLBACK, -- of its delivery, as are verified, reason and body_authenticated
+	place              BIGINT NOT NULL ON CONFLICT ROLLBACK, -- in the array
+	start              BIGINT NOT NULL ON CONFLICT ROLLBACK, -- in the body
+	length             BIGINT NOT NULL ON CONFLICT ROLLBACK,
 	event_key          BLOB, -- NULL for an anomaly
 	sum                BLOB, -- SHA-256 of its bytes, NULL for an anomaly
-	event_id           TEXT NOT NULL,
-	kind               TEXT NOT NULL,
-	event_time         TEXT NOT NULL,
-	tracking_number    TEXT NOT NULL,
-	status             TEXT NOT NULL,
-	status_track       TEXT NOT NULL,
-	status_label       TEXT NOT NULL,
-	latest_event       TEXT NOT NULL,
-	router_id          TEXT NOT NULL,
-	verified           TEXT NOT NULL,
-	reason             TEXT NOT NULL,
-	body_authenticated BIGINT NOT NULL,
-	mark               TEXT NOT NULL,
-	anomaly            TEXT NOT NULL,
-	folded             TEXT NOT NULL DEFAULT '', -- tracking_number as in numbers
-	synthetic          BIGINT NOT NULL DEFAULT 0 -- 0, 1: waybill made it up, as its delivery says
+	event_id           TEXT NOT NULL ON CONFLICT ROLLBACK,
+	kind               TEXT NOT NULL ON CONFLICT ROLLBACK,
+	event_time         TEXT NOT NULL ON CONFLICT ROLLBACK,
+	tracking_number    TEXT NOT NULL ON CONFLICT ROLLBACK,
+	status             TEXT NOT NULL ON CONFLICT ROLLBACK,
+	status_track       TEXT NOT NULL ON CONFLICT ROLLBACK,
+	status_label       TEXT NOT NULL ON CONFLICT ROLLBACK,
+	latest_event       TEXT NOT NULL ON CONFLICT ROLLBACK,
+	router_id          TEXT NOT NULL ON CONFLICT ROLLBACK,
+	verified           TEXT NOT NULL ON CONFLICT ROLLBACK,
+	reason             TEXT NOT NULL ON CONFLICT ROLLBACK,
+	body_authenticated BIGINT NOT NULL ON CONFLICT ROLLBACK,
+	mark               TEXT NOT NULL ON CONFLICT ROLLBACK,
+	anomaly            TEXT NOT NULL ON CONFLICT ROLLBACK,
+	folded             TEXT NOT NULL ON CONFLICT ROLLBACK DEFAULT '', -- tracking_number as in numbers
+	synthetic          BIGINT NOT NULL ON CONFLICT ROLLBACK DEFAULT 0 -- 0, 1: waybill made it up, as its delivery says
 );
 CREATE INDEX events_by_key ON events (event_key, mark, verified);
 CREATE INDEX events_by_delivery ON events (delivery);
