@@ -25,7 +25,7 @@ var outputs = []struct{ commands, name string }{
 	{"create, runs resume, runs retry", "cli/send.Result"},
 	{"create --dry-run", "cli/create.dryRunResult"},
 	{"check", "findings.Finding"},
-	{"list", "cli/view.TrackingStatus"},
+	{"list", "cli/view.Tracking"},
 	{"show, wait", "cli/view.Answer"},
 	{"wait --watch: change", "cli/track.changeJSON"},
 	{"wait --watch: summary", "cli/track.summaryJSON"},

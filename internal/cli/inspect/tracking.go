@@ -32,7 +32,7 @@ type detailJSON struct {
 }
 
 type partJSON struct {
-	view.Tracking
+	view.QueriedTracking
 	// Omitted: the timeline has them.
 	NoCheckpoints *struct{} `json:"checkpoints,omitempty"`
 	NoAnomalies   *struct{} `json:"anomalies,omitempty"`
@@ -124,7 +124,7 @@ func (p *Page) tracking(r *http.Request) (any, error) {
 
 func (p *Page) part(n view.StatusFormatter, s *track.Stored, t query.Tracking, now time.Time) partJSON {
 	j := partJSON{
-		Tracking: n.Tracking(view.Line{Tracking: t, Row: s.Target.RowOf(t)}), StatusText: n.PhaseName(t),
+		QueriedTracking: n.Queried(&view.Line{Tracking: t, Row: s.Target.RowOf(t)}), StatusText: n.PhaseName(t),
 		Tone:   view.Tone(n.PhaseStyle(t)),
 		Header: []fieldJSON{}, Timeline: []stopJSON{}, Commands: p.commands(t),
 	}

@@ -48,10 +48,10 @@ type Result struct {
 	Batches        int64   `json:"batches"`           // create requests made by this command
 	ElapsedSeconds float64 `json:"elapsedSeconds"`
 
-	Processed *int64                `json:"processed,omitempty"` // with --wait: rows that the service has processed
-	Waiting   *int64                `json:"waiting,omitempty"`   // with --wait: rows it has not
-	Summary   *view.SummaryJSON     `json:"summary,omitempty"`   // with --wait: of all trackings of this input
-	Trackings []view.TrackingStatus `json:"trackings,omitempty"` // with --sync: what the answers said
+	Processed *int64            `json:"processed,omitempty"` // with --wait: rows that the service has processed
+	Waiting   *int64            `json:"waiting,omitempty"`   // with --wait: rows it has not
+	Summary   *view.SummaryJSON `json:"summary,omitempty"`   // with --wait: of all trackings of this input
+	Trackings []view.Tracking   `json:"trackings,omitempty"` // with --sync: what the answers said
 
 	summary *view.Summary // of Summary
 	sending time.Duration // of Sent, without the wait for processing
@@ -96,9 +96,11 @@ func (k *Execution) report(ctx context.Context, res Result, outcome error) error
 		return view.PrintRows(k.Call, k.Store.History.Rows(ctx, k.Run.ID))
 	case out.Machine():
 		if answers && !many {
+			names := view.NewStatusFormatter(k.Call.Config.Statuses)
 			statuses := k.Store.Trackings.Statuses(ctx, ledger.Filter{Run: k.Run.ID})
 			if err := command.Each(statuses, func(st ledger.TrackingStatus) error {
-				res.Trackings = append(res.Trackings, view.NewTrackingStatus(st))
+				line := view.KnownLine(&st)
+				res.Trackings = append(res.Trackings, names.Tracking(&line))
 				return nil
 			}); err != nil {
 				return err

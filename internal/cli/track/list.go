@@ -196,7 +196,7 @@ func (l *listing) print(ctx context.Context) error {
 	}
 	w := command.Listing[*view.Line]{
 		Out: c.Out, Columns: columns,
-		JSON: func(l *view.Line) any { return view.NewTrackingStatus(*l.Row) },
+		JSON: func(line *view.Line) any { return l.names.Tracking(line) },
 	}
 	if l.db == nil && l.file == nil {
 		w.Empty = nothingListed(c.Account(ctx))

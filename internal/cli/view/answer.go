@@ -15,11 +15,12 @@ import (
 	"github.com/waybill-cli/waybill/internal/webhook"
 )
 
-// Tracking is a tracking in JSON output, with the service's names. Members that the response lacks are null or omitted.
+// Tracking is a tracking in JSON output, with the service's names. Members that are not known are null or omitted.
 type Tracking struct {
 	ReferID        string          `json:"referId"`
 	TrackingNumber string          `json:"trackingNumber"`
 	State          ledger.State    `json:"state"` // of the row; empty if not created here
+	Run            string          `json:"run,omitempty"`
 	Phase          ledger.Phase    `json:"phase"`
 	CarrierCode    string          `json:"carrierCode,omitempty"`
 	RouterID       string          `json:"routerId,omitempty"`
@@ -27,21 +28,30 @@ type Tracking struct {
 	StatusLabel    string          `json:"statusLabel"`
 	StatusTrack    string          `json:"statusTrack"`
 	StatusName     string          `json:"statusName,omitempty"` // from `statuses` in the configuration
-	StatusSummary  string          `json:"statusSummary,omitempty"`
-	Reason         string          `json:"reason,omitempty"` // why the service rejected it
+	Reason         string          `json:"reason,omitempty"`     // why the service rejected it
 	Settled
-	LatestEvent          string            `json:"latestEvent"`
-	LatestCheckpointTime string            `json:"latestCheckpointTime,omitempty"`
-	TransitTime          json.RawMessage   `json:"transitTime,omitempty"`
-	Created              string            `json:"created,omitempty"`
-	Updated              string            `json:"updated,omitempty"`
-	Error                json.RawMessage   `json:"error,omitempty"`
-	Checkpoints          []json.RawMessage `json:"checkpoints"`
-	Anomalies            []anomalyJSON     `json:"anomalies,omitempty"` // what cannot be right in them
-	LearntAt             *time.Time        `json:"learntAt,omitempty"`
-	LearntFrom           ledger.Source     `json:"learntFrom,omitempty"` // query, create or event
-	OlderAnswer          *olderJSON        `json:"olderAnswer,omitempty"`
-	Unverified           *unverifiedJSON   `json:"unverified,omitempty"`
+	LatestEvent          string          `json:"latestEvent"`
+	LatestCheckpointTime string          `json:"latestCheckpointTime,omitempty"`
+	Error                json.RawMessage `json:"error,omitempty"`    // as sent, of phase error
+	LearntAt             *time.Time      `json:"learntAt"`           // null if the service was never asked
+	LearntFrom           ledger.Source   `json:"learntFrom"`         // query, create or event
+	AsOf                 *time.Time      `json:"asOf,omitempty"`     // of an event: when it was so, if earlier
+	SharedBy             int64           `json:"sharedBy,omitempty"` // of an event about several trackings: how many
+	Foreign              bool            `json:"foreign,omitempty"`  // not created here: known from events alone
+	Own                  json.RawMessage `json:"own,omitempty"`      // columns of the input that were kept, by name
+}
+
+// QueriedTracking is a tracking with what only a response has, and not the store's list.
+type QueriedTracking struct {
+	Tracking
+	StatusSummary string            `json:"statusSummary,omitempty"`
+	TransitTime   json.RawMessage   `json:"transitTime,omitempty"`
+	Created       string            `json:"created,omitempty"`
+	Updated       string            `json:"updated,omitempty"`
+	Checkpoints   []json.RawMessage `json:"checkpoints"`
+	Anomalies     []anomalyJSON     `json:"anomalies,omitempty"` // what cannot be right in them
+	OlderAnswer   *olderJSON        `json:"olderAnswer,omitempty"`
+	Unverified    *unverifiedJSON   `json:"unverified,omitempty"`
 }
 
 // olderJSON is a response that is older than an event about the tracking, and therefore ignored.
@@ -72,27 +82,38 @@ type unverifiedJSON struct {
 
 // Answer is the JSON output for one REF.
 type Answer struct {
-	Tracking
-	Ref     string          `json:"ref"`
-	AskedAt *time.Time      `json:"askedAt"` // null if it is known from an event alone
-	Others  []Tracking      `json:"others"`
-	Message string          `json:"message,omitempty"` // of the service, or what went wrong
-	Raw     json.RawMessage `json:"raw"`
+	QueriedTracking
+	Ref     string            `json:"ref"`
+	AskedAt *time.Time        `json:"askedAt"` // null if it is known from an event alone
+	Others  []QueriedTracking `json:"others"`
+	Message string            `json:"message,omitempty"` // of the service, or what went wrong
+	Raw     json.RawMessage   `json:"raw"`
 }
 
 // Tracking returns the JSON form of a line.
-func (n StatusFormatter) Tracking(f Line) Tracking {
+func (n StatusFormatter) Tracking(l *Line) Tracking {
+	st := l.known()
 	j := Tracking{
-		ReferID: f.ReferID, TrackingNumber: f.Number, State: f.known().State, Phase: f.Phase, CarrierCode: f.CarrierCode,
-		RouterID: f.RouterID, Reason: f.Reason, Settled: Settled{f.Superseded, TimeOrNull(f.Dismissed)},
-		Status: JSONOrNull(f.Status), StatusLabel: f.StatusLabel, StatusTrack: f.StatusTrack,
-		StatusName: n[tracking.FoldStatus(Unquote(f.Status))], StatusSummary: f.StatusSummary,
-		LatestEvent: f.LatestEvent, LatestCheckpointTime: f.LatestTime,
-		TransitTime: optional(f.TransitTime), Created: f.Created, Updated: f.Updated,
-		Error: optional(f.Error), Checkpoints: []json.RawMessage{},
+		ReferID: l.ReferID, TrackingNumber: l.Number, State: st.State, Run: l.run(), Phase: l.Phase,
+		CarrierCode: l.CarrierCode, RouterID: l.RouterID, Reason: l.Reason,
+		Status: JSONOrNull(l.Status), StatusLabel: l.StatusLabel, StatusTrack: l.StatusTrack,
+		Settled:     Settled{l.Superseded, TimeOrNull(l.Dismissed)},
+		LatestEvent: l.LatestEvent, LatestCheckpointTime: l.LatestTime, Error: optional(l.Error),
+		LearntAt: TimeOrNull(l.Learnt), LearntFrom: l.Source, Own: json.RawMessage(st.Own),
+		Foreign: l.Row != nil && notCreatedHere(st),
 	}
-	if !f.Learnt.IsZero() {
-		j.LearntAt, j.LearntFrom = TimeOrNull(f.Learnt), f.Source
+	j.StatusName, _ = n.Custom(l.Status, l.StatusLabel, l.StatusTrack)
+	if seen := st.Sighting; seen != nil {
+		j.AsOf, j.SharedBy = TimeOrNull(seen.AsOf), seen.Shared
+	}
+	return j
+}
+
+// Queried returns the JSON form of a line with what the response says.
+func (n StatusFormatter) Queried(f *Line) QueriedTracking {
+	j := QueriedTracking{
+		Tracking: n.Tracking(f), StatusSummary: f.StatusSummary, TransitTime: optional(f.TransitTime),
+		Created: f.Created, Updated: f.Updated, Checkpoints: []json.RawMessage{},
 	}
 	if o := f.Older; o != nil {
 		j.OlderAnswer = &olderJSON{JSONOrNull(o.Status), o.StatusLabel, o.StatusTrack, o.LatestEvent, o.LatestTime, o.Updated}
@@ -116,7 +137,7 @@ func (n StatusFormatter) Tracking(f Line) Tracking {
 // Answer returns the JSON form of a result. lines has a line for each of its trackings.
 func (n StatusFormatter) Answer(res query.Result, lines []Line) Answer {
 	ref := cmp.Or(res.Ref, res.Query.Ref())
-	j := Answer{Ref: ref, AskedAt: TimeOrNull(res.Asked), Message: res.Answer.Message, Others: []Tracking{}}
+	j := Answer{Ref: ref, AskedAt: TimeOrNull(res.Asked), Message: res.Answer.Message, Others: []QueriedTracking{}}
 	if len(res.Answer.Raw) > 0 {
 		j.Raw = rawJSON(res.Answer.Raw)
 	}
@@ -124,12 +145,13 @@ func (n StatusFormatter) Answer(res query.Result, lines []Line) Answer {
 		j.Message = res.Err.Error()
 	}
 	if len(res.Trackings) == 0 {
-		j.Tracking = Tracking{ReferID: res.Query.Ref(), Phase: query.Undecided, Checkpoints: []json.RawMessage{}}
+		j.Tracking = Tracking{ReferID: res.Query.Ref(), Phase: query.Undecided}
+		j.Checkpoints = []json.RawMessage{}
 		return j
 	}
-	j.Tracking = n.Tracking(lines[0])
-	for _, f := range lines[1:] {
-		j.Others = append(j.Others, n.Tracking(f))
+	j.QueriedTracking = n.Queried(&lines[0])
+	for i := range lines[1:] {
+		j.Others = append(j.Others, n.Queried(&lines[1+i]))
 	}
 	return j
 }
@@ -219,47 +241,6 @@ func Place(c tracking.Checkpoint) string {
 
 func joined(texts ...string) string {
 	return strings.Join(slices.DeleteFunc(texts, func(s string) bool { return s == "" }), ", ")
-}
-
-// TrackingStatus is a tracking of a list in JSON output.
-type TrackingStatus struct {
-	ReferID        string       `json:"referId"`
-	TrackingNumber string       `json:"trackingNumber"`
-	CarrierCode    string       `json:"carrierCode,omitempty"`
-	RouterID       string       `json:"routerId,omitempty"`
-	State          ledger.State `json:"state"` // of the row; empty if not created here
-	Run            string       `json:"run,omitempty"`
-	Reason         string       `json:"reason,omitempty"`
-	Settled
-	Phase                ledger.Phase    `json:"phase"`
-	Status               json.RawMessage `json:"status"`
-	StatusLabel          string          `json:"statusLabel"`
-	StatusTrack          string          `json:"statusTrack"`
-	LatestEvent          string          `json:"latestEvent"`
-	LatestCheckpointTime string          `json:"latestCheckpointTime,omitempty"`
-	Error                json.RawMessage `json:"error,omitempty"`    // as sent, of phase error
-	LearntAt             *time.Time      `json:"learntAt"`           // null if the service was never asked
-	LearntFrom           ledger.Source   `json:"learntFrom"`         // query, create or event
-	AsOf                 *time.Time      `json:"asOf,omitempty"`     // of an event: when it was so, if earlier
-	SharedBy             int64           `json:"sharedBy,omitempty"` // of an event about several trackings: how many
-	Foreign              bool            `json:"foreign,omitempty"`  // not created here: known from events alone
-	Own                  json.RawMessage `json:"own,omitempty"`      // columns of the input that were kept, by name
-}
-
-// NewTrackingStatus returns the JSON form of a tracking in the store.
-func NewTrackingStatus(st ledger.TrackingStatus) TrackingStatus {
-	l := KnownLine(&st)
-	j := TrackingStatus{
-		ReferID: l.ReferID, TrackingNumber: l.Number, CarrierCode: l.CarrierCode, RouterID: l.RouterID,
-		State: st.State, Run: l.run(), Reason: l.Reason, Settled: Settled{l.Superseded, TimeOrNull(l.Dismissed)},
-		Phase: l.Phase, Status: JSONOrNull(l.Status), StatusLabel: l.StatusLabel, StatusTrack: l.StatusTrack,
-		LatestEvent: l.LatestEvent, LatestCheckpointTime: l.LatestTime, Error: optional(l.Error),
-		LearntAt: TimeOrNull(l.Learnt), LearntFrom: l.Source, Foreign: notCreatedHere(st), Own: json.RawMessage(st.Own),
-	}
-	if seen := st.Sighting; seen != nil {
-		j.AsOf, j.SharedBy = TimeOrNull(seen.AsOf), seen.Shared
-	}
-	return j
 }
 
 func notCreatedHere(st ledger.TrackingStatus) bool { return st.State == "" && st.Item.ReferID == "" }

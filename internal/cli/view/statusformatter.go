@@ -49,6 +49,9 @@ func (n StatusFormatter) label(number, label, track string) string {
 
 // Custom returns a status' configured name.
 func (n StatusFormatter) Custom(number, label, track string) (name string, ok bool) {
+	if len(n) == 0 {
+		return "", false
+	}
 	for _, key := range []string{Unquote(number), label, track} {
 		if name, ok = n[tracking.FoldStatus(key)]; ok && key != "" {
 			return name, true
