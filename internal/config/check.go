@@ -144,9 +144,6 @@ func storePlaceError(s string) string {
 	return ""
 }
 
-// hostAndPort matches a host of a server's URL, with or without a port.
-var hostAndPort = regexp.MustCompile(`^(\[[^\[\]]+\]:?|[^\[\]:]*:?)[0-9]*$`)
-
 // serverStore refuses a password, which would show in the process list, in the shell history, and wherever the store
 // is named. It also refuses @ and # in other places, as they may be part of a password.
 func serverStore(s, rest string) string {
@@ -167,6 +164,7 @@ func serverStore(s, rest string) string {
 		plain, err := url.QueryUnescape(name)
 		return err != nil || strings.Contains(strings.ToLower(plain), "password")
 	}
+	hostAndPort := regexp.MustCompile(`^(\[[^\[\]]+\]:?|[^\[\]:]*:?)[0-9]*$`)
 	_, query, _ := strings.Cut(tail, "?")
 	switch {
 	case strings.Contains(authority[:max(at, 0)], ":"), slices.ContainsFunc(strings.Split(query, "&"), named):

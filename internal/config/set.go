@@ -166,7 +166,8 @@ func edited(old []byte, profile string, changes []Change, nodes []*yaml.Node) ([
 		return made, err
 	}
 	spaced, err := encoded(markBlank(old), profile, changes, nodes)
-	spaced = append(bytes.TrimRight(blankMarks.ReplaceAll(spaced, nil), "\n"), '\n')
+	spaced = regexp.MustCompile(`(?m)^ *`+blankMark+`$`).ReplaceAll(spaced, nil)
+	spaced = append(bytes.TrimRight(spaced, "\n"), '\n')
 	if err == nil && sameValues(made, spaced) {
 		return spaced, nil
 	}
@@ -180,8 +181,6 @@ func sameValues(a, b []byte) bool {
 
 // blankMark replaces an empty line, which the encoder would drop.
 const blankMark = "#\u00a0empty"
-
-var blankMarks = regexp.MustCompile(`(?m)^ *` + blankMark + `$`)
 
 // markBlank marks the empty lines of a YAML text, indented like the line after them.
 func markBlank(text []byte) []byte {

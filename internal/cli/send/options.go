@@ -136,14 +136,13 @@ type gateCondition struct {
 	percent              bool // of the rows read
 }
 
-var gateForm = regexp.MustCompile(`^\s*([A-Za-z]+)\s*(>=|<=|==|!=|>|<)\s*(\d{1,15}(?:\.\d{1,6})?)\s*(%?)\s*$`)
-
 // ParseGate parses the values of --fail-if.
 func ParseGate(texts []string) (Gate, error) {
 	var g Gate
 	names, _ := Result{}.namedCounts()
+	form := regexp.MustCompile(`^\s*([A-Za-z]+)\s*(>=|<=|==|!=|>|<)\s*(\d{1,15}(?:\.\d{1,6})?)\s*(%?)\s*$`)
 	for _, text := range texts {
-		m := gateForm.FindStringSubmatch(text)
+		m := form.FindStringSubmatch(text)
 		if m == nil {
 			return nil, command.Usagef("such as --fail-if 'rejected>10', or 'rejected>2%' of the rows read; "+
 				"in quotes, since > means a file to the shell",

@@ -307,12 +307,11 @@ func whoShares(path string, readOnly bool) (string, error) {
 	return who.Text, nil
 }
 
-// besideName matches names of files beside a database: its logs, locks and copies.
-var besideName = regexp.MustCompile(`(?i)^(.+?)(-wal|-shm|-journal|\.staging\.lock|\.owners(/[^/]+)?|\.copying)$`)
-
-// Beside returns the path of the database that a file belongs to by its name, "" if there is none.
+// Beside returns the path of the database that a file belongs to by its name, as a log, lock or copy; "" if there is
+// none.
 func Beside(path string) string {
-	parts := besideName.FindStringSubmatch(filepath.ToSlash(path))
+	name := regexp.MustCompile(`(?i)^(.+?)(-wal|-shm|-journal|\.staging\.lock|\.owners(/[^/]+)?|\.copying)$`)
+	parts := name.FindStringSubmatch(filepath.ToSlash(path))
 	if parts == nil {
 		return ""
 	}
