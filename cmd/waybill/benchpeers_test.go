@@ -32,12 +32,13 @@ import (
 // test binary is when it is called by their name.
 func peers() map[string]func() {
 	return map[string]func(){
-		"barepost":   func() { leave(barePost(os.Args[1], os.Args[2], os.Args[3], os.Args[4])) },
-		"bareledger": func() { leave(bareLedger(os.Args[1], os.Args[2])) },
-		"barehook":   func() { leave(bareHook(nil)) },
-		"inserthook": func() { leave(insertHook(os.Args[1], os.Args[2])) },
-		"barelist":   func() { leave(bareList(os.Args[1], os.Args[2])) },
-		"bareshow":   func() { leave(bareShow(os.Args[1], os.Args[2], os.Args[3])) },
+		"barepost":    func() { leave(barePost(os.Args[1], os.Args[2], os.Args[3], os.Args[4])) },
+		"bareledger":  func() { leave(bareLedger(os.Args[1], os.Args[2])) },
+		"barehook":    func() { leave(bareHook(nil)) },
+		"durablehook": func() { leave(durableHook(os.Args[1])) },
+		"inserthook":  func() { leave(insertHook(os.Args[1], os.Args[2])) },
+		"barelist":    func() { leave(bareList(os.Args[1], os.Args[2])) },
+		"bareshow":    func() { leave(bareShow(os.Args[1], os.Args[2], os.Args[3])) },
 	}
 }
 
