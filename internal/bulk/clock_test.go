@@ -73,11 +73,11 @@ func TestClockThatJumpsDoesNotShortenSettle(t *testing.T) {
 			f.create = losing(2, 5, false) // the last of them, and so another pass, comes after the first absences
 			j := proving(db, stage(t, db, ledger.Async, 10, 50), f)
 			j.Ledger.UnknownRows, j.RecheckDelay, j.Workers = jumped{db, by}, 300*time.Millisecond, 1
-			soft, stop := timeout(t, hangs)
-			defer stop()
-			if _, err := j.Execute(t.Context(), soft); err != nil {
-				t.Error(err)
-			}
+			inTime(t, hangs, func(t *testing.T, soft context.Context) {
+				if _, err := j.Execute(t.Context(), soft); err != nil {
+					t.Error(err)
+				}
+			})
 			if c := counts(t, db, j.Run); c != (ledger.Counts{Accepted: 50}) || f.twice() > 0 {
 				t.Errorf("%+v, %d rows created twice", c, f.twice())
 			}
@@ -104,17 +104,17 @@ func TestAbsenceInTheFutureCountsAsNow(t *testing.T) {
 	j := proving(db, run, f)
 	j.Ledger.UnknownRows, j.RecheckDelay = jumped{db, -365 * 24 * time.Hour}, 300*time.Millisecond
 	j.Note = func(format string, args ...any) { said = append(said, fmt.Sprintf(format, args...)) }
-	soft, stop := timeout(t, hangs)
-	defer stop()
-	began := time.Now()
-	if _, err := j.Execute(t.Context(), soft); err != nil {
-		t.Error(err)
-	}
+	inTime(t, hangs, func(t *testing.T, soft context.Context) {
+		began := time.Now()
+		if _, err := j.Execute(t.Context(), soft); err != nil {
+			t.Error(err)
+		}
+		if took := time.Since(began); took < j.RecheckDelay {
+			t.Errorf("sent again after %s; want no sooner than %s", took, j.RecheckDelay)
+		}
+	})
 	if c := counts(t, db, run); c != (ledger.Counts{Accepted: 20}) {
 		t.Errorf("%+v", c)
-	}
-	if took := time.Since(began); took < j.RecheckDelay {
-		t.Errorf("sent again after %s; want no sooner than %s", took, j.RecheckDelay)
 	}
 	if n := strings.Count(strings.Join(said, "\n"), "clock"); n != 1 {
 		t.Errorf("said %d times: %q", n, said)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/waybill-cli/waybill/internal/bulk"
@@ -39,16 +40,18 @@ func TestUnknownRowsThatAreAbsentTwiceGoAgain(t *testing.T) {
 	db, f := open(t), newFake()
 	f.create = losing(2, 3, false)
 	run := stage(t, db, ledger.Async, 10, 50)
-	began := time.Now()
-	j := proving(db, run, f)
-	j.RecheckDelay = 300 * time.Millisecond
-	execute(t, j, db, ledger.Counts{Accepted: 50})
-	if f.twice() > 0 || len(f.created) != 50 {
-		t.Errorf("%d rows created, %d twice", len(f.created), f.twice())
-	}
-	if took := time.Since(began); took < j.RecheckDelay {
-		t.Errorf("sent again after %s; want no sooner than %s after the first absence", took, j.RecheckDelay)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		j := proving(db, run, f)
+		j.RecheckDelay = 30 * time.Second
+		execute(t, j, db, ledger.Counts{Accepted: 50})
+		if f.twice() > 0 || len(f.created) != 50 {
+			t.Errorf("%d rows created, %d twice", len(f.created), f.twice())
+		}
+		if took := time.Since(began); took < j.RecheckDelay {
+			t.Errorf("sent again after %s; want no sooner than %s after the first absence", took, j.RecheckDelay)
+		}
+	})
 }
 
 // Checks of unknown rows end in time, in the first round or a later one; the rows stay unknown.
@@ -96,9 +99,9 @@ func TestSettleIsCountedFromTheAnswer(t *testing.T) {
 	db, s := open(t), &slow{fake: newFake()}
 	s.create = losing(2, 2, false)
 	j := proving(db, stage(t, db, ledger.Async, 1, 2), s)
-	j.RecheckDelay, j.Workers = 300*time.Millisecond, 1
-	execute(t, j, db, ledger.Counts{Accepted: 2})
-	if len(s.gaps) != 1 || s.gaps[0] < j.RecheckDelay {
+	j.RecheckDelay, j.Workers = 300*time.Millisecond, 1 // less than the answer takes
+	synctest.Test(t, func(t *testing.T) { execute(t, j, db, ledger.Counts{Accepted: 2}) })
+	if len(s.gaps) != 1 || s.gaps[0] != j.RecheckDelay {
 		t.Errorf("asked again %v after the first answer; want %s", s.gaps, j.RecheckDelay)
 	}
 }
