@@ -4,7 +4,9 @@ import (
 	"context"
 	"net"
 	"strings"
+	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/waybill-cli/waybill/internal/ledger"
@@ -121,7 +123,7 @@ func TestOpenWaitsForTheServer(t *testing.T) {
 	wantKind(t, err, store.ErrUnreachable)
 	opened := make(chan error, 1)
 	go func() {
-		_, err := openAt(t, url, Options{})
+		_, err := openAt(t, url, Options{Options: store.Options{Until: time.Now().Add(time.Minute)}})
 		opened <- err
 	}()
 	if err := s.Start(t.Context()); err != nil {
@@ -130,23 +132,35 @@ func TestOpenWaitsForTheServer(t *testing.T) {
 	if err := <-opened; err != nil {
 		t.Error(err)
 	}
-	if err := s.Stop(t.Context(), "fast"); err != nil {
-		t.Fatal(err)
-	}
-	began := time.Now()
-	_, err = openAt(t, url, Options{})
-	wantKind(t, err, store.ErrUnreachable)
-	if waited := time.Since(began); waited < usualSpans.patience || waited > 3*usualSpans.patience {
-		t.Errorf("it tried for %s", waited)
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-	defer cancel()
-	target, err := Parse(url, ParseOptions{Insecure: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	began = time.Now()
-	if _, err := Open(ctx, target, Options{}); err == nil || time.Since(began) > usualSpans.patience {
-		t.Errorf("%v after %s", err, time.Since(began))
+}
+
+// Open gives up on a server that is away after some seconds, at once to read, and with its context.
+func TestOpenGivesUp(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		options     store.Options
+		limit       time.Duration // of the context
+		least, most time.Duration
+	}{
+		"after its patience": {store.Options{}, time.Hour, usualSpans.patience, usualSpans.patience + lastPause},
+		"at once, to read":   {store.Options{ReadOnly: true}, time.Hour, 0, 0},
+		"with its context":   {store.Options{}, time.Second, time.Second, time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				target := parsed(t, "postgres://ops@127.0.0.1:1/d")
+				target.config.LookupFunc = func(context.Context, string) ([]string, error) {
+					return nil, &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
+				}
+				ctx, cancel := context.WithTimeout(t.Context(), tt.limit)
+				defer cancel()
+				began := time.Now()
+				_, err := Open(ctx, target, Options{Options: tt.options})
+				wantKind(t, err, store.ErrUnreachable)
+				if took := time.Since(began); took < tt.least || took > tt.most {
+					t.Errorf("it tried for %s; want %s to %s", took, tt.least, tt.most)
+				}
+			})
+		})
 	}
 }

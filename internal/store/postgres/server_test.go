@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"testing"
+	"time"
 
 	"github.com/waybill-cli/waybill/internal/pgtest"
 	"github.com/waybill-cli/waybill/internal/store"
@@ -33,14 +34,14 @@ func TestServer(t *testing.T) {
 				}
 			},
 		},
-		OpenBehind: func(t testing.TB, url string) (storetest.Store, storetest.Network) {
+		OpenBehind: func(t testing.TB, url string, until time.Time) (storetest.Store, storetest.Network) {
 			t.Helper()
 			p := s.NewProxy(t)
 			behind, err := p.URL(url)
 			if err != nil {
 				t.Fatal(err)
 			}
-			return opened(t, behind, store.Options{}), storetest.Network{
+			return opened(t, behind, store.Options{Until: until}), storetest.Network{
 				CutBefore: func() { p.CutBefore(commits()...) }, CutAfter: func() { p.CutAfter(commits()...) },
 				Refuse: p.Refuse, RefuseNew: p.RefuseNew, Heal: p.Heal,
 			}
