@@ -143,45 +143,36 @@ func TestProxy(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	exec := func(conn *pgx.Conn, query string, within time.Duration) (time.Duration, error) {
+	exec := func(conn *pgx.Conn, query string, within time.Duration) error {
 		ctx, cancel := context.WithTimeout(t.Context(), within)
 		defer cancel()
-		start := time.Now()
 		_, err := conn.Exec(ctx, query, pgx.QueryExecModeSimpleProtocol)
-		return time.Since(start), err
+		return err
 	}
-	must := func(query string) time.Duration {
+	must := func(query string) {
 		t.Helper()
-		took, err := exec(pgtest.Connect(t, url), query, time.Minute)
-		if err != nil {
+		if err := exec(pgtest.Connect(t, url), query, time.Minute); err != nil {
 			t.Fatal(err)
 		}
-		return took
 	}
 	must("CREATE TABLE public.t (n int)")
 
 	conn := pgtest.Connect(t, url)
 	p.Cut()
-	if _, err := exec(conn, "SELECT 1", time.Minute); err == nil {
+	if err := exec(conn, "SELECT 1", time.Minute); err == nil {
 		t.Error("a cut connection goes on")
 	}
 
-	p.Delay(50 * time.Millisecond)
-	if took := must("SELECT 1"); took < 100*time.Millisecond {
-		t.Errorf("50 ms each way took %v", took)
-	}
-	p.Heal()
-
 	conn = pgtest.Connect(t, url)
 	p.Stall()
-	if _, err := exec(conn, "SELECT 1", 100*time.Millisecond); !errors.Is(err, context.DeadlineExceeded) {
+	if err := exec(conn, "SELECT 1", 100*time.Millisecond); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("on a stalled network: %v", err)
 	}
 	p.Heal()
 
 	conn = pgtest.Connect(t, url)
 	must("CREATE TABLE public.cut (pid int)")
-	if _, err := exec(conn, "INSERT INTO public.cut VALUES (pg_backend_pid())", time.Minute); err != nil {
+	if err := exec(conn, "INSERT INTO public.cut VALUES (pg_backend_pid())", time.Minute); err != nil {
 		t.Fatal(err)
 	}
 	direct := pgtest.Connect(t, s.NewURL(t))
@@ -194,8 +185,7 @@ func TestProxy(t *testing.T) {
 	}
 	slept := make(chan error, 1)
 	go func() {
-		_, err := exec(conn, "SELECT pg_sleep(0.5)", time.Minute)
-		slept <- err
+		slept <- exec(conn, "SELECT pg_sleep(0.5)", time.Minute)
 	}()
 	for !ask("SELECT EXISTS (SELECT 1 FROM pg_stat_activity JOIN public.cut USING (pid) WHERE wait_event = 'PgSleep') FROM pg_sleep(0.01)") {
 	}
@@ -217,12 +207,12 @@ func TestProxy(t *testing.T) {
 	}{{p.CutBefore, 0}, {p.CutAfter, 1}} {
 		conn := pgtest.Connect(t, url)
 		for _, query := range []string{"BEGIN", "TRUNCATE public.t", "INSERT INTO public.t VALUES (1)"} {
-			if _, err := exec(conn, query, time.Minute); err != nil {
+			if err := exec(conn, query, time.Minute); err != nil {
 				t.Fatal(err)
 			}
 		}
 		cut.arm("COMMIT")
-		if _, err := exec(conn, "commit", time.Minute); err == nil {
+		if err := exec(conn, "commit", time.Minute); err == nil {
 			t.Error("a cut commit has an answer")
 		}
 		n := 0

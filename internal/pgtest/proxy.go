@@ -9,11 +9,10 @@ import (
 	"strconv"
 	"sync"
 	"testing"
-	"time"
 )
 
 // Proxy is the network between programs and a private server: a TCP address on
-// loopback, whose connections it can cut, stall and delay. It is safe for
+// loopback, whose connections it can cut and stall. It is safe for
 // concurrent use.
 type Proxy struct {
 	listener net.Listener
@@ -32,9 +31,8 @@ type networkState struct {
 	stalled bool
 	refused bool
 	closed  bool
-	delay   time.Duration // each way
-	cutAt   [][]byte      // any of these, in lower case; empty: none
-	answer  bool          // cut at the answer to cutAt
+	cutAt   [][]byte // any of these, in lower case; empty: none
+	answer  bool     // cut at the answer to cutAt
 }
 
 // NewProxy starts a proxy before the server. The end of the test ends it.
@@ -89,14 +87,9 @@ func (p *Proxy) RefuseNew() { p.change(func(s *networkState) { s.refused = true 
 // Stall lets no byte pass either way, and says so to nobody, until [Proxy.Heal].
 func (p *Proxy) Stall() { p.change(func(s *networkState) { s.stalled = true }) }
 
-// Heal ends what [Proxy.Refuse], [Proxy.RefuseNew], [Proxy.Stall] and [Proxy.Delay] began. Bytes
-// that were stalled arrive then.
-func (p *Proxy) Heal() {
-	p.change(func(s *networkState) { s.refused, s.stalled, s.delay = false, false, 0 })
-}
-
-// Delay lets each byte take that long, each way.
-func (p *Proxy) Delay(d time.Duration) { p.change(func(s *networkState) { s.delay = d }) }
+// Heal ends what [Proxy.Refuse], [Proxy.RefuseNew] and [Proxy.Stall] began. Bytes that were
+// stalled arrive then.
+func (p *Proxy) Heal() { p.change(func(s *networkState) { s.refused, s.stalled = false, false }) }
 
 // Sent returns how many times programs sent something: about their round trips.
 func (p *Proxy) Sent() int {
@@ -271,15 +264,9 @@ func (l *link) answerIsCut() bool {
 	return l.cutAnswer
 }
 
-// chunk is what was read at once, and when it was.
-type chunk struct {
-	bytes []byte
-	at    time.Time
-}
-
 // pass passes bytes one way until either connection ends.
 func (l *link) pass(from, to net.Conn, isCut func([]byte) bool) {
-	queue := make(chan chunk, 1024)
+	queue := make(chan []byte, 1024)
 	var reader sync.WaitGroup
 	defer reader.Wait()
 	reader.Go(func() {
@@ -289,7 +276,7 @@ func (l *link) pass(from, to net.Conn, isCut func([]byte) bool) {
 			n, err := from.Read(buffer)
 			if n > 0 {
 				select {
-				case queue <- chunk{buffer[:n], time.Now()}:
+				case queue <- buffer[:n]:
 				case <-l.ended:
 					return
 				}
@@ -299,45 +286,36 @@ func (l *link) pass(from, to net.Conn, isCut func([]byte) bool) {
 			}
 		}
 	})
-	for c := range queue {
-		if !l.waitFor(c.at) {
+	for sent := range queue {
+		if !l.wait() {
 			l.reset()
 			return
 		}
-		if isCut(c.bytes) {
+		if isCut(sent) {
 			l.cut()
 			return
 		}
-		if _, err := to.Write(c.bytes); err != nil {
+		if _, err := to.Write(sent); err != nil {
 			break
 		}
 	}
-	if l.waitFor(time.Time{}) { // a stalled network does not say that a connection ended
+	if l.wait() { // a stalled network does not say that a connection ended
 		l.finish()
 	}
 }
 
-// waitFor waits until what was read at that time arrives. It returns false if
-// the connection ended before.
-func (l *link) waitFor(at time.Time) bool {
+// wait waits while the network is stalled. It returns false if the connection ended
+// before.
+func (l *link) wait() bool {
 	for {
 		state, changed := l.proxy.now()
-		wait := time.Until(at.Add(state.delay))
-		if !state.stalled && wait <= 0 {
+		if !state.stalled {
 			return true
 		}
-		due := time.NewTimer(max(wait, 0))
-		arrives := due.C
-		if state.stalled {
-			arrives = nil
-		}
 		select {
-		case <-arrives:
 		case <-changed:
 		case <-l.ended:
-			due.Stop()
 			return false
 		}
-		due.Stop()
 	}
 }
