@@ -111,25 +111,21 @@ func TestCompletionIsBoundedAndWritesNothing(t *testing.T) {
 	}
 }
 
-// A server that does not answer keeps nobody waiting, and is not written about. The best
-// of a few times counts: other programs may hold up the machine.
+// A server that does not answer in ten minutes keeps nobody waiting, and is not written about.
 func TestCompletionGivesUpOnASilentServer(t *testing.T) {
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer listener.Close()
-	best := time.Hour
-	for i := 0; i < 4 && best > 2*time.Second; i++ {
-		began := time.Now()
-		got, stderr := completions(t, t.TempDir(), "runs", "show", "--store", "postgres://ops@"+listener.Addr().String()+"/d", "")
-		best = min(best, time.Since(began))
-		if len(got) > 0 || strings.Contains(stderr, "store") {
-			t.Errorf("%q, stderr %q", got, stderr)
-		}
-	}
-	if best > 2*time.Second {
-		t.Errorf("it gave up after %s", best)
+	defer time.AfterFunc(time.Minute, func() {
+		t.Error("it waits for the server")
+		listener.Close()
+	}).Stop()
+	url := "postgres://ops@" + listener.Addr().String() + "/d?connect_timeout=600"
+	got, stderr := completions(t, t.TempDir(), "runs", "show", "--store", url, "")
+	if len(got) > 0 || strings.Contains(stderr, "store") {
+		t.Errorf("%q, stderr %q", got, stderr)
 	}
 }
 
