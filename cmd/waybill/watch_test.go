@@ -147,7 +147,6 @@ func TestWatchOnATerminal(t *testing.T) {
 		t.Fatalf("create: %s", stderr)
 	}
 	cmd := w.command("wait", "--run", "1", "--watch")
-	began := time.Now()
 	s, resize := w.begin(pty.Winsize{Rows: 24, Cols: 100}, cmd, "TERM=xterm-256color")
 	s.await(`Waiting: 0 of 60 processed, 60 left`)
 	s.await(`60 trackings: 60 processing`)
@@ -159,7 +158,6 @@ func TestWatchOnATerminal(t *testing.T) {
 		t.Fatal(err)
 	}
 	code, raw := s.end()
-	took := time.Since(began)
 	if code != 130 {
 		t.Errorf("exit status %d; want 130", code)
 	}
@@ -182,9 +180,6 @@ func TestWatchOnATerminal(t *testing.T) {
 		t.Errorf("not one table at the end:\n%s", shown)
 	}
 	frames := strings.Split(pages, home)[1:]
-	if most := int(took/(250*time.Millisecond)) + 2; len(frames) > most {
-		t.Errorf("%d frames in %v; want at most %d", len(frames), took, most)
-	}
 	for _, f := range frames {
 		f = strings.NewReplacer("\x1b[K", "", "\x1b[J", "", "\x1b[2J", "").Replace(colours.ReplaceAllString(f, ""))
 		harmless(t, "a page", strings.ReplaceAll(f, "\r\n", "\n"), nil)

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/creack/pty"
 	"go.uber.org/goleak"
@@ -78,6 +80,24 @@ func TestPage(t *testing.T) {
 	if lines := strings.Split(last, "\r\n"); len(lines) != 10 || DisplayWidth(uncoloured(Styled(lines[3]))) != 20 {
 		t.Errorf("the last frame is %q; want 10 lines of 20 columns", last)
 	}
+}
+
+// A page is drawn four times a second, and written only if that changes it.
+func TestPageIsDrawnAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out lockedBuffer
+		drawn := 0
+		page := New(nil, &out, &out, Facts{OutTerminal: true}).Page(func(w *Writer, _ int) {
+			_ = w.Printf("frame %d\n", drawn/2)
+			drawn++
+		})
+		time.Sleep(2*time.Second + time.Millisecond)
+		page.Stop()
+		time.Sleep(time.Minute)
+		if n := strings.Count(out.take(), homeHere); drawn != 9 || n != 5 {
+			t.Errorf("drawn %d times, written %d times; want 9 and 5", drawn, n)
+		}
+	})
 }
 
 // A failure takes the page off before it is shown.
