@@ -123,7 +123,7 @@ func TestSignalEndsARead(t *testing.T) {
 			if err := cmd.Process.Signal(sig); err != nil {
 				t.Fatal(err)
 			}
-			if code, err := ended(cmd, 5*time.Second); code != want || err != nil {
+			if code, err := ended(cmd, patience); code != want || err != nil {
 				t.Errorf("%q: %v ended it with %d, %v; want %d: %s", args, sig, code, err, want, cmd.Stderr)
 			}
 			_ = in.Close()
@@ -215,8 +215,8 @@ func TestSecondSignalEndsEverything(t *testing.T) {
 		out    *os.File
 		answer int // requests until it hangs
 	}{
-		{[]string{"show", "hangs"}, nil, 1},
-		{[]string{"wait", "hangs"}, nil, 1},
+		{[]string{"show", "hangs", "--request-timeout", "10m"}, nil, 1},
+		{[]string{"wait", "hangs", "--request-timeout", "10m"}, nil, 1},
 		{many, full, 50},
 	} {
 		cmd := w.command(tt.args...)
@@ -236,7 +236,7 @@ func TestSecondSignalEndsEverything(t *testing.T) {
 			}
 			time.Sleep(100 * time.Millisecond)
 		}
-		if code, err := ended(cmd, 15*time.Second); code != 130 || err != nil {
+		if code, err := ended(cmd, patience); code != 130 || err != nil {
 			t.Errorf("%.20q: %d, %v; want 130", tt.args, code, err)
 		}
 	}

@@ -1,7 +1,6 @@
 package sqlite
 
 import (
-	"context"
 	"database/sql"
 	"path/filepath"
 	"testing"
@@ -37,9 +36,8 @@ func TestIdleSinksNeedNoTransaction(t *testing.T) {
 	if _, err := conn.ExecContext(t.Context(), "BEGIN IMMEDIATE"); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
-	defer cancel()
-	if entries, next, err := d.ClaimEntries(ctx, sink.ID, 1, time.Now()); err != nil || len(entries) > 0 || !next.IsZero() {
-		t.Errorf("%v, %v, %v; want nothing, at once", entries, next, err)
+	entries, next, err := d.ClaimEntries(t.Context(), sink.ID, 1, time.Now())
+	if err != nil || len(entries) > 0 || !next.IsZero() { // the other has not ended: an error would be its lock
+		t.Errorf("%v, %v, %v; want nothing", entries, next, err)
 	}
 }
