@@ -356,30 +356,24 @@ func (l *lister) listOf(sorted []int64) statusList {
 	}
 }
 
-// read reads up to manyFound rows and sightings, in the order of ids, leaving out those that no longer exist.
+// read reads rows and sightings, in the order of ids, leaving out those that no longer exist.
 func (l *lister) read(ctx context.Context, ids []int64) []ledger.TrackingStatus {
-	found := make([]*ledger.TrackingStatus, len(ids))
-	columns := newStatusScanner()
-	args := make([]any, manyFound) // NULL finds nothing
+	f := finder{reader: l.reader, found: make([][]foundStatus, len(ids))}
+	var rows, seen []int
 	for i, id := range ids {
-		args[i] = id
-	}
-	for _, query := range []string{findQueries().byID, findQueries().seenByID} {
-		l.each(ctx, func(s scanner) error {
-			var place int
-			id, st, err := columns.scan(s, &place)
-			l.addRun(&st, id)
-			found[place] = &st
-			return err
-		}, query, args...)
-		if !slices.Contains(found, nil) {
-			break
+		if id > 0 {
+			rows = append(rows, i)
+		} else {
+			seen = append(seen, i)
 		}
 	}
+	f.find(ctx, findQueries().byID, rows, func(i int) any { return ids[i] })
+	f.find(ctx, findQueries().seenByID, seen, func(i int) any { return ids[i] })
 	page := make([]ledger.TrackingStatus, 0, len(ids))
-	for _, st := range found {
-		if st != nil {
-			page = append(page, *st)
+	for _, found := range f.found {
+		for _, one := range found {
+			l.addRun(&one.TrackingStatus, one.id)
+			page = append(page, one.TrackingStatus)
 		}
 	}
 	return page

@@ -167,22 +167,20 @@ const (
 // manyFound is how many queries one statement answers if there is more than one.
 const manyFound = 250
 
-// findQuery finds what is known of referIds or numbers: rows, and sightings without a row. The parameters are these
-// names; each result row ends with the index of its name. late finds rows that are missing in the index of numbers.
+// findQuery finds rows, and sightings without a row, by referIds, numbers or ids. The parameters are these keys; each
+// result row ends with the index of its key. late finds rows that are missing in the index of numbers.
 type findQuery struct{ rows, late, seen string }
 
-type findStatements struct {
-	byReferID, byNumber [2]findQuery
-	byID, seenByID      string
-}
+type findStatements struct{ byReferID, byNumber, byID, seenByID [2]findQuery }
 
-// findQueries are the queries for one and for manyFound names; byID finds rows, seenByID sightings, by their ids.
+// findQueries are the queries for one and for manyFound keys; byID finds rows, seenByID sightings.
 var findQueries = sync.OnceValue(func() (f findStatements) {
 	from := func(places, table string) string {
 		return ", v.column1 FROM (VALUES " + places + ") v CROSS JOIN " + table
 	}
 	for i, n := range []int{1, manyFound} {
-		places := joined(n, func(place int) string { return fmt.Sprintf("(%d, ?%d)", place, place+1) })
+		places := joined(n, func(place int) string { return fmt.Sprintf("(%d, ?)", place) })
+		ids := joined(n, func(place int) string { return fmt.Sprintf("(%d, CAST(? AS BIGINT))", place) })
 		rows := rowColumns + from(places, "rows r") + rowJoins + "WHERE "
 		seen := unheldColumns + from(places, "sightings s WHERE ")
 		f.byReferID[i] = findQuery{
@@ -195,10 +193,9 @@ var findQueries = sync.OnceValue(func() (f findStatements) {
 			late: rows + "r.id > " + indexed + " AND fold_number(r.number) = v.column2" + visible,
 			seen: seen + "s.folded = v.column2 AND " + unheld,
 		}
+		f.byID[i].rows = rowColumns + from(ids, "rows r") + rowJoins + "WHERE r.id = v.column2"
+		f.seenByID[i].seen = unheldColumns + from(ids, "sightings s") + " WHERE s.id = v.column2 AND s.id < 0"
 	}
-	places := joined(manyFound, func(place int) string { return fmt.Sprintf("(%d, CAST(? AS BIGINT))", place) })
-	f.byID = rowColumns + from(places, "rows r") + rowJoins + "WHERE r.id = v.column2"
-	f.seenByID = unheldColumns + from(places, "sightings s") + " WHERE s.id = v.column2 AND s.id < 0"
 	return f
 })
 
@@ -222,7 +219,7 @@ func (d *DB) FindAll(ctx context.Context, qs []tracking.Query) ([][]ledger.Track
 			byNumber = append(byNumber, i)
 		}
 	}
-	f.find(ctx, findQueries().byReferID, byReferID, func(i int) string { return qs[i].ReferID })
+	f.find(ctx, findQueries().byReferID, byReferID, func(i int) any { return qs[i].ReferID })
 	if f.err == nil && len(byNumber) > 0 {
 		var mayMiss, missing int64
 		if len(byNumber) == 1 {
@@ -230,7 +227,7 @@ func (d *DB) FindAll(ctx context.Context, qs []tracking.Query) ([][]ledger.Track
 		}
 		missing, f.err = d.indexNumbers(ctx, mayMiss)
 		f.late = missing > 0
-		f.find(ctx, findQueries().byNumber, byNumber, func(i int) string { return tracking.FoldNumber(qs[i].Number) })
+		f.find(ctx, findQueries().byNumber, byNumber, func(i int) any { return tracking.FoldNumber(qs[i].Number) })
 	}
 	if f.err != nil {
 		return nil, f.err
@@ -250,7 +247,7 @@ func (d *DB) FindAll(ctx context.Context, qs []tracking.Query) ([][]ledger.Track
 type finder struct {
 	*reader
 	late  bool            // the index of numbers lacks rows
-	found [][]foundStatus // by query
+	found [][]foundStatus // by key
 }
 
 type foundStatus struct {
@@ -258,7 +255,8 @@ type foundStatus struct {
 	ledger.TrackingStatus
 }
 
-func (f *finder) find(ctx context.Context, queries [2]findQuery, numbers []int, value func(int) string) {
+// find finds what is known of the keys with these numbers.
+func (f *finder) find(ctx context.Context, queries [2]findQuery, numbers []int, key func(int) any) {
 	width, query := 1, queries[0]
 	if len(numbers) > 1 {
 		width, query = manyFound, queries[1]
@@ -267,7 +265,7 @@ func (f *finder) find(ctx context.Context, queries [2]findQuery, numbers []int, 
 	for part := range slices.Chunk(numbers, width) {
 		clear(args) // NULL finds nothing
 		for i, n := range part {
-			args[i] = value(n)
+			args[i] = key(n)
 		}
 		for _, text := range []string{query.rows, query.late, query.seen} {
 			if text == "" || text == query.late && !f.late {
