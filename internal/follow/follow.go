@@ -16,10 +16,11 @@ import (
 
 // Pace of following.
 const (
-	pageSize   = 100             // events recorded in one transaction; other writers wait for it
-	busyPause  = time.Second     // between two pages while more events arrive
-	idlePause  = 2 * time.Second // until the inbox is read without a signal, and after a failure
-	restFactor = 4               // otherwise a follower rests this many times as long as it worked
+	pageSize    = 100             // events recorded in one transaction; other writers wait for it
+	observePage = 2000            // the same for observations
+	busyPause   = time.Second     // between two pages while more events arrive
+	idlePause   = 2 * time.Second // until the inbox is read without a signal, and after a failure
+	restFactor  = 4               // otherwise a follower rests this many times as long as it worked
 )
 
 type events interface {
@@ -34,13 +35,42 @@ type Follower struct {
 }
 
 // CatchUp records all events that are stored. If none are new it costs one read.
-func (f *Follower) CatchUp(ctx context.Context) error {
+func (f *Follower) CatchUp(ctx context.Context) error { return catchUp(ctx, f.step) }
+
+func catchUp(ctx context.Context, step func(context.Context) (more bool, err error)) error {
 	for {
-		more, err := f.step(ctx)
-		if err != nil || !more {
+		if more, err := step(ctx); err != nil || !more {
 			return err
 		}
 	}
+}
+
+// readPage reads up to q.Limit new events that q selects, and saves what they say. read returns the number of the last
+// event read before, and that of the last event there is. more is true if there is more to read.
+func readPage(
+	ctx context.Context, box events, q inbox.Query, read func(context.Context) (to, last int64, err error),
+	add func(inbox.Event) error, save func(from, to int64) (moved bool, err error),
+) (more bool, err error) {
+	from, last, err := read(ctx)
+	if err != nil || from >= last {
+		return false, err
+	}
+	n, to := 0, last
+	q.After, q.Before = from, last+1
+	for e, err := range box.Events(ctx, q) {
+		if err == nil {
+			err = add(e)
+		}
+		if err != nil {
+			return false, err
+		}
+		if n++; n == q.Limit {
+			to = e.Seq
+		}
+	}
+	// If another process has read on meanwhile, there is more to read.
+	moved, err := save(from, to)
+	return !moved || to < last, err
 }
 
 // Run records events as they arrive until ctx ends, slowly enough not to delay whoever stores them. signal has a value
@@ -79,25 +109,13 @@ func (f *Follower) Run(ctx context.Context, signal <-chan struct{}, failed func(
 }
 
 func (f *Follower) step(ctx context.Context) (more bool, err error) {
-	at, last, err := f.Ledger.Followed(ctx)
-	if err != nil || at >= last {
-		return false, err
-	}
-	n, to := 0, last
 	var seen []ledger.Sighting
 	index := map[[2]string]int{} // in seen, by number and routerId
-	q := inbox.Query{After: at, Before: last + 1, Limit: pageSize}
-	q.Verified, q.Genuine, q.Marks = inbox.Counting(), true, []inbox.Mark{inbox.Current}
-	for e, err := range f.Inbox.Events(ctx, q) {
-		if err != nil {
-			return false, err
-		}
-		if n++; n == pageSize {
-			to = e.Seq
-		}
+	q := inbox.Query{Limit: pageSize, Verified: inbox.Counting(), Genuine: true, Marks: []inbox.Mark{inbox.Current}}
+	return readPage(ctx, f.Inbox, q, f.Ledger.Followed, func(e inbox.Event) error {
 		s, ok := Sighting(e)
 		if !ok {
-			continue
+			return nil
 		}
 		about := [2]string{s.Key.Number, s.RouterID}
 		if i, ok := index[about]; !ok {
@@ -106,10 +124,8 @@ func (f *Follower) step(ctx context.Context) (more bool, err error) {
 		} else if s.Supersedes(seen[i]) {
 			seen[i] = s
 		}
-	}
-	// If another follower has moved on meanwhile, there is more to read.
-	moved, err := f.Ledger.Follow(ctx, seen, at, to)
-	return !moved || to < last, err
+		return nil
+	}, func(from, to int64) (bool, error) { return f.Ledger.Follow(ctx, seen, from, to) })
 }
 
 // Sighting returns what an event says about the tracking with its number or routerId, and false if nothing may be
@@ -149,8 +165,6 @@ func Tracking(e inbox.Event) tracking.Tracking {
 	return t
 }
 
-const observePage = 2000
-
 type deliveries interface {
 	events
 	Delivery(ctx context.Context, seq int64) (inbox.Delivery, error)
@@ -167,47 +181,25 @@ type Observer struct {
 }
 
 // CatchUp reads all events that are stored. If none are new it costs one read.
-func (o *Observer) CatchUp(ctx context.Context) error {
-	for {
-		from, last, err := o.Store.EventsObserved(ctx)
-		if err != nil || from >= last {
-			return err
-		}
-		verified, unverified := observed.NewRecorder(), observed.NewRecorder()
-		recorders := recorders{inbox.Yes: verified, inbox.Unsigned: unverified, inbox.Unknown: unverified}
-		to, err := o.read(ctx, from, last, recorders)
-		if err != nil {
-			return err
-		}
-		if _, err := o.Store.ObserveEvents(ctx, verified.Take(), unverified.Take(), from, to); err != nil {
-			return err
-		}
+func (o *Observer) CatchUp(ctx context.Context) error { return catchUp(ctx, o.step) }
+
+func (o *Observer) step(ctx context.Context) (more bool, err error) {
+	verified, unverified, delivery := observed.NewRecorder(), observed.NewRecorder(), int64(0)
+	recorders := map[inbox.Verified]*observed.Recorder{
+		inbox.Yes: verified, inbox.Unsigned: unverified, inbox.Unknown: unverified,
 	}
-}
-
-type recorders map[inbox.Verified]*observed.Recorder
-
-// read returns the number up to which it has read. Events whose verdict has no recorder are left out.
-func (o *Observer) read(ctx context.Context, from, last int64, recorders recorders) (to int64, err error) {
-	n, delivery := 0, int64(0)
-	q := inbox.Query{After: from, Before: last + 1, Limit: observePage, Genuine: true, Marks: []inbox.Mark{inbox.Current}}
-	for e, err := range o.Inbox.Events(ctx, q) {
-		if err != nil {
-			return 0, err
-		}
-		if n++; n == observePage {
-			last = e.Seq
-		}
+	q := inbox.Query{Limit: observePage, Genuine: true, Marks: []inbox.Mark{inbox.Current}}
+	return readPage(ctx, o.Inbox, q, o.Store.EventsObserved, func(e inbox.Event) error {
 		recorder := recorders[e.Verified]
 		if recorder == nil || !json.Valid(e.Raw) {
-			continue
+			return nil
 		}
 		met := observed.Event{Body: e.Raw}
 		if e.Delivery != delivery {
 			delivery = e.Delivery
 			d, err := o.Inbox.Delivery(ctx, delivery)
 			if err != nil {
-				return 0, err
+				return err
 			}
 			met.Header = map[string][]string{}
 			for _, f := range d.Header {
@@ -215,6 +207,8 @@ func (o *Observer) read(ctx context.Context, from, last int64, recorders recorde
 			}
 		}
 		recorder.Event(met, e.ReceivedAt)
-	}
-	return last, nil
+		return nil
+	}, func(from, to int64) (bool, error) {
+		return o.Store.ObserveEvents(ctx, verified.Take(), unverified.Take(), from, to)
+	})
 }
