@@ -225,7 +225,7 @@ func (o *outputTypes) member(b *strings.Builder, typ *outputType, f *ast.Field, 
 	absent := "never"
 	_, pointer := f.Type.(*ast.StarExpr)
 	switch {
-	case omitted && pointer:
+	case omitted && (pointer || kind == "time"):
 		absent = "if none"
 	case omitted:
 		absent = "if empty"

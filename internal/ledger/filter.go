@@ -94,16 +94,7 @@ func (f Filter) TakesStatus(s Sighting) bool {
 
 // isIn reports whether the tracking's row is in a state of [Filter].States.
 func (st TrackingStatus) isIn(state State) bool {
-	switch {
-	case state == NotChecked:
-		return st.Unreported()
-	case st.State != Rejected:
-	case st.Superseded:
-		return state == Superseded
-	case !st.Dismissed.IsZero():
-		return state == Dismissed
-	}
-	return st.State == state
+	return state == NotChecked && st.Unreported() || st.Refine(st.State) == state
 }
 
 // Matches reports whether st passes the filter. It ignores Run, Created and Limit.

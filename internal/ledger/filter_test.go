@@ -96,15 +96,19 @@ func TestStatusesOfRows(t *testing.T) {
 	unseen, asked := arrived(), arrived()
 	unseen.Sighting, asked.Sighting, asked.Asked = nil, nil, noon
 	for name, tt := range map[string]struct {
-		st                          ledger.TrackingStatus
-		open, unchecked, unreported bool
+		st                    ledger.TrackingStatus
+		state                 ledger.State
+		unchecked, unreported bool
 	}{
-		"open": {open, true, false, false}, "superseded": {superseded, false, false, false}, "dismissed": {dismissed, false, false, false},
-		"known": {arrived(), false, false, false}, "never asked": {unseen, false, true, true}, "asked in vain": {asked, false, false, true},
+		"open":       {open, ledger.Rejected, false, false},
+		"superseded": {superseded, ledger.Superseded, false, false}, "dismissed": {dismissed, ledger.Dismissed, false, false},
+		"known": {arrived(), ledger.Accepted, false, false}, "never asked": {unseen, ledger.Accepted, true, true},
+		"asked in vain": {asked, ledger.Accepted, false, true},
 	} {
-		row := ledger.Row{State: tt.st.State, Superseded: tt.st.Superseded, Dismissed: tt.st.Dismissed}
-		if got := tt.st; got.IsOpen() != tt.open || row.IsOpen() != tt.open || got.Unchecked() != tt.unchecked || got.Unreported() != tt.unreported {
-			t.Errorf("%s: open %v, unchecked %v, unreported %v", name, got.IsOpen(), got.Unchecked(), got.Unreported())
+		got := tt.st
+		state, unchecked, unreported := got.Refine(got.State), got.Unchecked(), got.Unreported()
+		if state != tt.state || unchecked != tt.unchecked || unreported != tt.unreported {
+			t.Errorf("%s: state %s, unchecked %v, unreported %v", name, state, unchecked, unreported)
 		}
 	}
 }
@@ -117,7 +121,9 @@ func TestGroups(t *testing.T) {
 		want ledger.Group
 	}{
 		{seen, ledger.Group{Carrier: "dhl", Run: 3, TransitDays: 2, StatusCount: ledger.StatusCount{Phase: ledger.Processed, Status: "1", StatusLabel: "DELIVERED", Trackings: 1}}},
-		{dismissed, ledger.Group{TransitDays: ledger.UnknownTransit, StatusCount: ledger.StatusCount{State: ledger.Rejected, Dismissed: true, Trackings: 1}}},
+		{dismissed, ledger.Group{
+			TransitDays: ledger.UnknownTransit, StatusCount: ledger.StatusCount{State: ledger.Dismissed, Trackings: 1},
+		}},
 	} {
 		if got := ledger.GroupOf(tt.st); got != tt.want {
 			t.Errorf("%+v; want %+v", got, tt.want)

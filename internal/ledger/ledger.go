@@ -145,15 +145,26 @@ type Row struct {
 	Reason string // why it was rejected or is unknown; empty otherwise
 	Known  bool   // an earlier run brought it in
 	Repeat bool   // the same pair occurs earlier in this input
-
-	// For a rejected row: whether a later input brought in another number of the same referId that was accepted, and when
-	// the user dismissed the row, zero if never. A dismissed row is never Superseded.
-	Superseded bool
-	Dismissed  time.Time
+	Settled
 }
 
-// IsOpen reports whether the row is rejected and neither superseded nor dismissed.
-func (r Row) IsOpen() bool { return r.State == Rejected && !r.Superseded && r.Dismissed.IsZero() }
+// Settled says why a rejected row needs no further action. The zero value is that of an open row. A row is superseded
+// by another number of its referId in a later input, and a dismissed row never is.
+type Settled struct {
+	Superseded bool      `json:"superseded,omitempty"` // rejected: another number of the referId was accepted since
+	Dismissed  time.Time `json:"dismissed,omitzero"`   // rejected: when the user dismissed it
+}
+
+// Refine returns [Superseded] or [Dismissed] for a settled row, and the row's state for others.
+func (s Settled) Refine(state State) State {
+	switch {
+	case s.Superseded:
+		return Superseded
+	case !s.Dismissed.IsZero():
+		return Dismissed
+	}
+	return state
+}
 
 // Batch holds the rows claimed for one request.
 type Batch struct {
@@ -269,7 +280,7 @@ type RunSummary struct {
 	Counts  Counts // of the rows of its input, whichever run sent them
 	// Elsewhere is how many of Counts.Accepted were sent by other runs.
 	Elsewhere int64
-	// Superseded and Dismissed count the rows of Counts.Rejected that are not open, see [Row.IsOpen].
+	// Superseded and Dismissed count the rows of Counts.Rejected that are not open, see [Settled].
 	Superseded, Dismissed int64
 	Requests              int64     // create requests sent
 	LastSent              time.Time // zero if nothing was sent
@@ -278,7 +289,7 @@ type RunSummary struct {
 // Accepted returns how many accepted rows this run sent.
 func (s RunSummary) Accepted() int64 { return s.Counts.Accepted - s.Elsewhere }
 
-// Rejected returns how many rows are rejected and open, see [Row.IsOpen].
+// Rejected returns how many rows are rejected and open, see [Settled].
 func (s RunSummary) Rejected() int64 { return s.Counts.Rejected - s.Superseded - s.Dismissed }
 
 // ComparedOrders is how many rows of a run [Stager.KnownOrders] compares with earlier ones.

@@ -23,9 +23,7 @@ type TrackingStatus struct {
 	Asked    time.Time // when the service last answered a query for the referId; zero if never
 	Sent     time.Time // when the last request that sent it ended; zero if never
 
-	// Superseded and Dismissed are as in [Row].
-	Superseded bool
-	Dismissed  time.Time
+	Settled
 
 	// Unverified is the number in the inbox of the latest unverified event about the tracking number, 0 if none. Such an
 	// event changes nothing.
@@ -61,11 +59,6 @@ func (o Own) Value(column string) string {
 	return ""
 }
 
-// IsOpen reports whether the row is rejected and neither superseded nor dismissed.
-func (st TrackingStatus) IsOpen() bool {
-	return st.State == Rejected && !st.Superseded && st.Dismissed.IsZero()
-}
-
 // Unchecked reports whether the tracking was accepted and no query or event followed.
 func (st TrackingStatus) Unchecked() bool {
 	return st.State == Accepted && st.Sighting == nil && st.Asked.IsZero()
@@ -99,13 +92,8 @@ type StatusCount struct {
 	Status      string // JSON literal as sent, empty if none
 	StatusLabel string
 	StatusTrack string
-
-	// For trackings of which nothing is known: the state of their rows, and whether rejected rows are superseded or
-	// dismissed, see [Row].
-	State                 State
-	Superseded, Dismissed bool
-
-	Trackings int64
+	State       State // of the rows if nothing is known of the trackings, see [Settled.Refine]
+	Trackings   int64
 }
 
 // Group counts trackings that are alike.
@@ -138,6 +126,6 @@ func GroupOf(st TrackingStatus) Group {
 		g.Status, g.StatusLabel, g.StatusTrack = s.Status, s.StatusLabel, s.StatusTrack
 		return g
 	}
-	g.State, g.Superseded, g.Dismissed = st.State, st.Superseded, !st.Dismissed.IsZero()
+	g.State = st.Refine(st.State)
 	return g
 }

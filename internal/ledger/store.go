@@ -85,7 +85,7 @@ type UnknownRows interface {
 	// compared as numbers are. If ref is empty, superseded and dismissed rows stay; else a dismissal ends.
 	Reopen(ctx context.Context, run int64, from State, ref string) (int64, error)
 
-	// Dismiss marks rejected rows of the run's input as dismissed by the user: all open ones, see [Row.IsOpen], or those
+	// Dismiss marks rejected rows of the run's input as dismissed by the user: all open ones, see [Settled], or those
 	// of ref, as in Reopen, superseded ones too. It returns how many were not dismissed before.
 	Dismiss(ctx context.Context, run int64, ref string) (int64, error)
 

@@ -59,9 +59,8 @@ type Tracking struct {
 	Learnt      time.Time     // when it was learnt
 	SentCarrier string        // the carrier code sent when it was created
 	Reason      string        // why the service rejected it, the service's own words first
-	Superseded  bool          // its row is rejected and superseded, as in [ledger.Row]
-	Dismissed   time.Time     // as in [ledger.Row]
 	Event       int64         // number in the inbox of the event that reported it, 0 if none
+	ledger.Settled
 
 	// Older is the answer's data if an earlier event is newer by the service's own times; else nil.
 	Older *tracking.Tracking

@@ -110,7 +110,7 @@ func (t *Target) IsKnown() bool { return len(t.rows) > 0 }
 // rows do not count as rejected.
 func (t *Target) RunOf(state ledger.State) int64 {
 	for _, r := range t.chosenRows() {
-		if r.State == state && (state != ledger.Rejected || r.IsOpen()) {
+		if r.Refine(r.State) == state {
 			return r.Run
 		}
 	}
@@ -147,7 +147,7 @@ func (t *Target) settled() (bool, error) {
 			sent = false
 		case r.State != ledger.Rejected:
 			return false, nil
-		case r.IsOpen():
+		case r.Refine(r.State) == ledger.Rejected:
 			open, reason = true, cmp.Or(reason, r.Reason)
 		}
 	}

@@ -141,6 +141,16 @@ func (d *storedSpan) Scan(value any) error {
 	return nil
 }
 
+// storedSettled is why a rejected row needs no further action, see [settled].
+type storedSettled ledger.Settled
+
+// Scan reads the column.
+func (s *storedSettled) Scan(value any) error {
+	n, _ := value.(int64)
+	*s = storedSettled{Superseded: n < 0, Dismissed: instant(max(n, 0))}
+	return nil
+}
+
 // storedJSON is a scan destination for a column that holds JSON as text.
 type storedJSON struct{ field any }
 
@@ -215,12 +225,11 @@ var insertSightings = func() multiInsert {
 
 // statusScanner reads the statuses that one query finds, each into the same fields, since there may be a million.
 type statusScanner struct {
-	id      int64 // of the row, else of the sighting
-	settled int64 // when a rejected row was dismissed; -1 if superseded; 0 if neither
-	seenID  int64 // 0 if there is no sighting
-	status  ledger.TrackingStatus
-	seen    ledger.Sighting
-	dest    []any
+	id     int64 // of the row, else of the sighting
+	seenID int64 // 0 if there is no sighting
+	status ledger.TrackingStatus
+	seen   ledger.Sighting
+	dest   []any
 }
 
 func newStatusScanner() *statusScanner {
@@ -228,7 +237,8 @@ func newStatusScanner() *statusScanner {
 	st := &c.status
 	c.dest = []any{
 		&c.id, &st.Item.ReferID, &st.Item.Number, &st.Item.CarrierCode, (*string)(&st.State), &st.Reason, &st.Run,
-		(*storedTime)(&st.Asked), (*storedTime)(&st.Sent), &st.Unverified, &c.settled, (*string)(&st.Own), &c.seenID,
+		(*storedTime)(&st.Asked), (*storedTime)(&st.Sent), &st.Unverified, (*storedSettled)(&st.Settled),
+		(*string)(&st.Own), &c.seenID,
 	}
 	c.dest = slices.Grow(append(c.dest, sightingFields.dest(&c.seen)...), 1)
 	for i, field := range c.dest {
@@ -244,7 +254,6 @@ func (c *statusScanner) scan(s scanner, more ...any) (id int64, st ledger.Tracki
 		return 0, st, err
 	}
 	st = c.status
-	st.Superseded, st.Dismissed = c.settled < 0, instant(max(c.settled, 0))
 	if c.seenID != 0 {
 		seen := c.seen
 		seen.Key = st.Item.Key()

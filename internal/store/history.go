@@ -288,19 +288,16 @@ const reasonOf = `CASE WHEN r.state IS NOT NULL THEN COALESCE(r.reason, '')
 // inputPage returns records by their numbers. A number without a record has a row with ID 0.
 func (r *reader) inputPage(ctx context.Context, run, from, to int64, files []string) []ledger.Row {
 	page := make([]ledger.Row, to-from+1)
-	const columns = ", r.id, r.refer_id, r.number, r.carrier, COALESCE(r.state, b.state), " + reasonOf + `,
-		CASE COALESCE(r.state, b.state) WHEN 'rejected' THEN ` + superseded + ` ELSE FALSE END,
-		CASE COALESCE(r.state, b.state) WHEN 'rejected' THEN COALESCE(r.dismissed, 0) ELSE 0 END FROM `
+	const columns = ", r.id, r.refer_id, r.number, r.carrier, COALESCE(r.state, b.state), " + reasonOf + ", " +
+		settled + " FROM "
 	r.each(ctx, func(s scanner) error {
-		var pos, file, at, own, dismissed int64
+		var pos, file, at, own int64
 		var row ledger.Row
 		item := &row.Item
 		if err := s.Scan(&pos, &file, &at, &row.Repeat, &own, &row.ID, &item.ReferID, &item.Number, &item.CarrierCode,
-			(*string)(&row.State), &row.Reason, &row.Superseded, &dismissed); err != nil {
+			(*string)(&row.State), &row.Reason, (*storedSettled)(&row.Settled)); err != nil {
 			return err
 		}
-		row.Dismissed = instant(dismissed)
-		row.Superseded = row.Superseded && dismissed == 0
 		row.Known = row.ID < own
 		row.File = files[file]
 		row.Line, row.Row = placeOf(at)

@@ -153,18 +153,18 @@ func (l *lister) sumByState(ctx context.Context, groups groupCounts) {
 // countByState returns a query that counts the rows in $1..$2 of which nothing is known, by the first row of their
 // run, carrier and state.
 func countByState(state, rows string) string {
-	return `SELECT (SELECT MAX(n.first_row) FROM runs n WHERE n.first_row <= r.id), r.carrier, r.present,
-		CASE r.present WHEN 'rejected' THEN ` + rejection + ` ELSE '' END, COUNT(*)
+	return `SELECT (SELECT MAX(n.first_row) FROM runs n WHERE n.first_row <= r.id), r.carrier,
+		CASE r.present WHEN 'rejected' THEN ` + rejection + ` ELSE r.present END, COUNT(*)
 		FROM (SELECT r.id, r.refer_id, r.carrier, r.dismissed, ` + state + " AS present FROM " + rows + `) AS r
-		WHERE +r.id BETWEEN $1 AND $2 AND NOT EXISTS (SELECT 1 FROM sightings s WHERE s.id = r.id) GROUP BY 1, 2, 3, 4`
+		WHERE +r.id BETWEEN $1 AND $2 AND NOT EXISTS (SELECT 1 FROM sightings s WHERE s.id = r.id) GROUP BY 1, 2, 3`
 }
 
 // moveToState returns a function that scans and applies a row of countByState.
 func (l *lister) moveToState(groups groupCounts) func(scanner) error {
 	return func(s scanner) error {
 		var first, run, n int64
-		var carrier, state, kind string
-		err := s.Scan(&first, &carrier, &state, &kind, &n)
+		var carrier, state string
+		err := s.Scan(&first, &carrier, &state, &n)
 		if r := l.runAt(first); r != nil {
 			run = r.id
 		}
@@ -174,7 +174,7 @@ func (l *lister) moveToState(groups groupCounts) func(scanner) error {
 		g := l.group(run, 0, carrier, ledger.UnknownTransit)
 		g.State = ledger.Accepted
 		groups.add(g, -n)
-		g.State, g.Superseded, g.Dismissed = ledger.State(state), kind == "superseded", kind == "dismissed"
+		g.State = ledger.State(state)
 		if !l.notChecked {
 			groups.add(g, n)
 		}

@@ -218,7 +218,7 @@ func (d *DB) Reopen(ctx context.Context, run int64, from ledger.State, ref strin
 		rows := list(ctx, g.t, scanOne[int64], `SELECT r.id FROM batches b
 			JOIN rows r ON r.id BETWEEN b.first_row AND b.last_row AND r.batch_id = b.id
 			JOIN runs n ON n.id = $1 WHERE b.id = $2 AND COALESCE(r.state, b.state) = $3 AND `+inInput+`
-			AND CASE WHEN $4 <> '' THEN `+ofRef("$4")+` ELSE $3 <> 'rejected' OR `+rejection+` = 'open' END
+			AND CASE WHEN $4 <> '' THEN `+ofRef("$4")+` ELSE $3 <> 'rejected' OR `+rejection+` = 'rejected' END
 			ORDER BY r.id`, g.run, b.id, string(from), ref)
 		deleteAbsences.exec(ctx, g.t, rows)
 		g.move(ctx, b.batch, rows...)
@@ -285,9 +285,13 @@ const superseded = `EXISTS (SELECT 1 FROM rows s JOIN batches sb ON sb.id = s.ba
 	WHERE s.refer_id = r.refer_id AND s.id > r.id AND COALESCE(s.state, sb.state) = 'accepted'
 	AND EXISTS (SELECT 1 FROM runs u WHERE u.first_row > r.id AND u.first_row <= s.id))`
 
-// rejection is the state of a rejected row r: open, superseded or dismissed.
+// settled is, for a rejected row r of a batch b, when it was dismissed, -1 if it is superseded, or 0.
+const settled = `CASE WHEN COALESCE(r.state, b.state) = 'rejected'
+	THEN COALESCE(r.dismissed, CASE WHEN ` + superseded + " THEN -1 ELSE 0 END) END"
+
+// rejection is the state of a rejected row r, see [ledger.Settled.Refine].
 const rejection = "CASE WHEN r.dismissed IS NOT NULL THEN 'dismissed' WHEN " + superseded +
-	" THEN 'superseded' ELSE 'open' END"
+	" THEN 'superseded' ELSE 'rejected' END"
 
 // ofRef holds for a row r with that referId or number.
 func ofRef(arg string) string {
@@ -312,7 +316,7 @@ func (d *DB) Dismiss(ctx context.Context, run int64, ref string) (int64, error) 
 		return 0, r.err
 	}
 	return d.exec(ctx, "UPDATE rows SET dismissed = $3 WHERE dismissed IS NULL AND id IN (SELECT r.id FROM "+
-		rejectedRows("($1)")+" WHERE CASE WHEN $2 <> '' THEN "+ofRef("$2")+" ELSE "+rejection+" = 'open' END)",
+		rejectedRows("($1)")+" WHERE CASE WHEN $2 <> '' THEN "+ofRef("$2")+" ELSE "+rejection+" = 'rejected' END)",
 		run, matchable(ref), millis(time.Now()))
 }
 
@@ -322,13 +326,13 @@ func (r *reader) countSettled(ctx context.Context, runs []int64, at map[int64]*l
 		return
 	}
 	r.each(ctx, func(s scanner) error {
-		var kind string
+		var state ledger.State
 		var run, n int64
-		err := s.Scan(&run, &kind, &n)
-		switch kind {
-		case "superseded":
+		err := s.Scan(&run, (*string)(&state), &n)
+		switch state {
+		case ledger.Superseded:
 			at[run].Superseded = n
-		case "dismissed":
+		case ledger.Dismissed:
 			at[run].Dismissed = n
 		}
 		return err

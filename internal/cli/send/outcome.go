@@ -192,8 +192,8 @@ func summarize(w *term.Writer, res Result) term.Styled {
 		{res.Pending, "pending", term.Caution},
 		{res.Unknown, "unknown", term.Caution},
 		{res.Rejected, "rejected", term.Bad},
-		{res.Superseded, view.Superseded, term.Faint},
-		{res.Dismissed, view.Dismissed, term.Faint},
+		{res.Superseded, string(ledger.Superseded), term.Faint},
+		{res.Dismissed, string(ledger.Dismissed), term.Faint},
 		{res.Invalid, "invalid, not sent", term.Bad},
 		{res.Duplicates, "duplicate", term.Faint},
 		{res.Erased, "erased, not sent", term.Faint},
@@ -418,7 +418,7 @@ func (k *Execution) firstReason(ctx context.Context, state ledger.State) (string
 		if err != nil {
 			return "", err
 		}
-		if row.State == state && (row.IsOpen() || state != ledger.Rejected) {
+		if row.Refine(row.State) == state {
 			place := intake.RowPlace(row.File, row.Line, row.Row, "")
 			return fmt.Sprintf(", the first at %s: %s", place, cmp.Or(row.Reason, "no reason given")), nil
 		}

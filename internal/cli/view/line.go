@@ -287,16 +287,10 @@ func Counts(s ledger.RunSummary) string {
 	return text
 }
 
-// Names of rejected rows that need no further action.
-const (
-	Superseded = "superseded"
-	Dismissed  = "dismissed"
-)
-
 // RowStates returns the values of --status, see [RowState].
 func RowStates() []string {
 	return []string{
-		string(ledger.Accepted), string(ledger.Rejected), Superseded, Dismissed,
+		string(ledger.Accepted), string(ledger.Rejected), string(ledger.Superseded), string(ledger.Dismissed),
 		string(ledger.Unknown), string(ledger.Pending), string(ledger.Sending),
 	}
 }
@@ -305,21 +299,13 @@ func RowStates() []string {
 const NotCreated ledger.State = "notCreated"
 
 // RowState returns the name of a row's state: superseded or dismissed for such rejected rows.
-func RowState(row ledger.Row) string {
-	switch {
-	case row.Superseded:
-		return Superseded
-	case !row.Dismissed.IsZero():
-		return Dismissed
-	}
-	return string(row.State)
-}
+func RowState(row ledger.Row) string { return string(row.Refine(row.State)) }
 
 // StateStyle returns the style of a state of a row or batch.
 func StateStyle(state string) term.Style {
 	return map[string]term.Style{
 		string(ledger.Rejected): term.Bad, string(ledger.Unknown): term.Caution,
-		Superseded: term.Faint, Dismissed: term.Faint,
+		string(ledger.Superseded): term.Faint, string(ledger.Dismissed): term.Faint,
 	}[state]
 }
 
@@ -332,15 +318,9 @@ type Row struct {
 	CarrierCode       string       `json:"carrierCode,omitempty"`
 	State             ledger.State `json:"state"`
 	Reason            string       `json:"reason"`
-	Settled
+	ledger.Settled
 	Duplicate bool `json:"duplicate,omitempty"` // the same pair is earlier in the input
 	Row       int  `json:"row,omitempty"`       // of a table, that a spreadsheet shows it in
-}
-
-// Settled says why a rejected row needs no further action.
-type Settled struct {
-	Superseded bool       `json:"superseded,omitempty"` // rejected: another number of the referId was accepted since
-	Dismissed  *time.Time `json:"dismissed,omitempty"`  // rejected: when the user dismissed it
 }
 
 // NewRow returns the JSON form of a stored row.
@@ -348,7 +328,7 @@ func NewRow(row ledger.Row) Row {
 	return Row{
 		File: row.File, Line: row.Line, Row: row.Row, Duplicate: row.Repeat, State: row.State, Reason: row.Reason,
 		ReferID: row.Item.ReferID, RawTrackingNumber: row.Item.Number, CarrierCode: row.Item.CarrierCode,
-		Settled: Settled{row.Superseded, TimeOrNull(row.Dismissed)},
+		Settled: row.Settled,
 	}
 }
 

@@ -94,17 +94,14 @@ const withoutStatus = "without status"
 
 // Phase returns the text for a tracking's phase: its status once processed.
 func (n StatusFormatter) Phase(f query.Tracking) string {
-	switch {
-	case f.Superseded:
-		return Superseded
-	case !f.Dismissed.IsZero():
-		return Dismissed
-	case f.Phase == ledger.Processed:
+	switch phase := statusKeyOf(f).phase; phase {
+	case ledger.Processed:
 		return n.Status(f.Status, f.StatusLabel, f.StatusTrack)
-	case f.Phase == ledger.Processing:
+	case ledger.Processing:
 		return "Processing"
+	default:
+		return phaseWord(phase)
 	}
-	return phaseWord(f.Phase)
 }
 
 // PhaseName is Phase without the number of a status that has a name.
@@ -202,17 +199,14 @@ func (n StatusFormatter) StatusStyle(number, label, track string) term.Style {
 
 // PhaseStyle returns the style of [StatusFormatter.Phase].
 func (n StatusFormatter) PhaseStyle(f query.Tracking) term.Style {
-	if f.Superseded || !f.Dismissed.IsZero() {
-		return term.Faint
-	}
-	switch f.Phase {
+	switch statusKeyOf(f).phase {
 	case ledger.Processed:
 		return n.StatusStyle(f.Status, f.StatusLabel, f.StatusTrack)
 	case query.Rejected, ledger.Absent, ledger.InError, failed, otherProblems:
 		return term.Bad
 	case ledger.Phase(ledger.Unknown), ledger.Phase(NotCreated):
 		return term.Caution
-	case query.NotAsked, query.NotSent, query.Undecided:
+	case query.NotAsked, query.NotSent, query.Undecided, superseded, dismissed:
 		return term.Faint
 	}
 	return term.Normal

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/waybill-cli/waybill/internal/app"
 	"github.com/waybill-cli/waybill/internal/cli/command"
@@ -39,8 +38,14 @@ type Summary struct {
 	kinds     []statusKey         // by [query.Counted] number, for Recount
 }
 
+// Phases of settled rows.
+const (
+	superseded = ledger.Phase(ledger.Superseded)
+	dismissed  = ledger.Phase(ledger.Dismissed)
+)
+
 type statusKey struct {
-	phase                ledger.Phase // or [Superseded] or [Dismissed] of a rejected row
+	phase                ledger.Phase // or superseded or dismissed
 	status, label, track string       // as sent; only if processed
 }
 
@@ -60,13 +65,8 @@ func SummaryOf(ctx context.Context, c *command.Call, db *app.Store, f ledger.Fil
 }
 
 func statusKeyOf(t query.Tracking) statusKey {
-	key := statusKey{phase: t.Phase}
-	switch {
-	case t.Superseded:
-		key.phase = Superseded
-	case !t.Dismissed.IsZero():
-		key.phase = Dismissed
-	case t.Phase == ledger.Processed:
+	key := statusKey{phase: ledger.Phase(t.Refine(ledger.State(t.Phase)))}
+	if key.phase == ledger.Processed {
 		key.status, key.label, key.track = t.Status, t.StatusLabel, t.StatusTrack
 	}
 	return key
@@ -94,12 +94,8 @@ func (s *Summary) Name(c ledger.StatusCount) string {
 func TrackingOf(c ledger.StatusCount) query.Tracking {
 	t := query.Tracking{Phase: c.Phase}
 	t.Status, t.StatusLabel, t.StatusTrack = c.Status, c.StatusLabel, c.StatusTrack
-	if c.Phase != "" {
-		return t
-	}
-	t.Phase, t.Superseded = query.Unreported(c.State), c.Superseded
-	if c.Dismissed {
-		t.Dismissed = time.Now()
+	if c.Phase == "" {
+		t.Phase = query.Unreported(c.State)
 	}
 	return t
 }
@@ -190,7 +186,7 @@ func (s *Summary) JSON() SummaryJSON {
 
 func (s *Summary) status(key statusKey, named map[statusKey]string) StatusJSON {
 	phase := key.phase
-	if phase == Superseded || phase == Dismissed {
+	if phase == superseded || phase == dismissed {
 		phase = query.Rejected
 	}
 	return StatusJSON{phase, JSONOrNull(key.status), key.label, key.track, named[key]}
@@ -251,7 +247,7 @@ func (s *Summary) Print(c *command.Call) {
 
 // phaseOrder is the order of phases, after the statuses of processed trackings.
 var phaseOrder = []ledger.Phase{
-	ledger.Processed, ledger.InError, ledger.Processing, query.Rejected, Superseded, Dismissed,
+	ledger.Processed, ledger.InError, ledger.Processing, query.Rejected, superseded, dismissed,
 	ledger.Phase(ledger.Unknown), ledger.Absent, ledger.Phase(ledger.Sending), query.NotSent, ledger.Phase(NotCreated),
 	query.NotAsked, query.Undecided, failed, other, otherProblems,
 }

@@ -39,7 +39,7 @@ func TestSummary(t *testing.T) {
 				{Phase: ledger.Processing, Trackings: 98},
 				count("2", "IN_TRANSIT", "in_transit", 431), count("1", "DELIVERED", "delivered", 11902),
 				{State: ledger.Rejected, Trackings: 3},
-				{State: ledger.Rejected, Superseded: true, Trackings: 2},
+				{State: ledger.Superseded, Trackings: 2},
 				{State: ledger.Pending, Trackings: 4},
 			},
 			want: "13,640 trackings: 11,902 delivered · 431 in transit · 98 processing · 3 rejected · 2 superseded · 4 not sent yet · 1,200 not checked yet",
@@ -48,8 +48,8 @@ func TestSummary(t *testing.T) {
 			name: "each phase by its word",
 			add: []query.Tracking{
 				phase(ledger.Absent), phase(query.NotSent), phase(query.Undecided), phase(query.Rejected),
-				{Phase: query.Rejected, Superseded: true},
-				{Phase: query.Rejected, Dismissed: time.Unix(1, 0)},
+				{Phase: query.Rejected, Settled: ledger.Settled{Superseded: true}},
+				{Phase: query.Rejected, Settled: ledger.Settled{Dismissed: time.Unix(1, 0)}},
 			},
 			want: "6 trackings: 1 rejected · 1 superseded · 1 dismissed · 1 not found · 1 not sent yet · 1 not reported",
 		},
@@ -135,7 +135,8 @@ func TestSummaryJSON(t *testing.T) {
 	s := view.NewSummary(nil)
 	s.AddCount(ledger.StatusCount{Phase: ledger.Absent, Trackings: 1})
 	s.AddCount(count("1", "DELIVERED", "delivered", 2))
-	s.AddResult(query.Result{Trackings: []query.Tracking{{Phase: query.Rejected, Superseded: true}}})
+	settled := query.Tracking{Phase: query.Rejected, Settled: ledger.Settled{Superseded: true}}
+	s.AddResult(query.Result{Trackings: []query.Tracking{settled}})
 	got, err := json.Marshal(s.JSON())
 	if err != nil {
 		t.Fatal(err)
@@ -158,10 +159,13 @@ func TestKnown(t *testing.T) {
 		"sending":         {State: ledger.Sending},
 		"unknown":         {State: ledger.Unknown},
 		"rejected":        {State: ledger.Rejected},
-		"superseded":      {State: ledger.Rejected, Superseded: true},
-		"dismissed":       {State: ledger.Rejected, Dismissed: at},
+		"superseded":      {State: ledger.Rejected, Settled: ledger.Settled{Superseded: true}},
+		"dismissed":       {State: ledger.Rejected, Settled: ledger.Settled{Dismissed: at}},
 		"not found":       {State: ledger.Accepted, Sighting: &ledger.Sighting{Phase: ledger.Absent}},
-		"DELIVERED (1)":   {State: ledger.Rejected, Superseded: true, Sighting: &ledger.Sighting{Phase: ledger.Processed, Status: "1", StatusLabel: "DELIVERED"}},
+		"DELIVERED (1)": {
+			State: ledger.Rejected, Settled: ledger.Settled{Superseded: true},
+			Sighting: &ledger.Sighting{Phase: ledger.Processed, Status: "1", StatusLabel: "DELIVERED"},
+		},
 	} {
 		if got := view.StatusFormatter(nil).Phase(query.FromStore(st)); got != want {
 			t.Errorf("%+v is %q; want %q", st, got, want)
@@ -284,7 +288,7 @@ func TestPhaseStyle(t *testing.T) {
 		{processed("77", "", ""), term.Bad},
 		{processed("78", "", ""), term.Normal},
 		{query.Tracking{Phase: query.Rejected}, term.Bad},
-		{query.Tracking{Phase: query.Rejected, Superseded: true}, term.Faint},
+		{query.Tracking{Phase: query.Rejected, Settled: ledger.Settled{Superseded: true}}, term.Faint},
 		{query.Tracking{Phase: ledger.Absent}, term.Bad},
 		{query.Tracking{Phase: ledger.Processing}, term.Normal},
 		{query.Tracking{Phase: query.NotAsked}, term.Faint},
