@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"crypto/sha256"
 	"database/sql"
+	"database/sql/driver"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -151,13 +152,19 @@ func (s *storedSettled) Scan(value any) error {
 	return nil
 }
 
-// storedJSON is a scan destination for a column that holds JSON as text.
+// storedJSON is a value in a column that holds JSON as text, or a pointer to read such a column.
 type storedJSON struct{ field any }
 
 // Scan reads the column.
 func (j storedJSON) Scan(value any) error {
 	text, _ := value.(string)
 	return json.Unmarshal([]byte(text), j.field)
+}
+
+// Value returns what the column stores.
+func (j storedJSON) Value() (driver.Value, error) {
+	text, err := json.Marshal(j.field)
+	return string(text), err
 }
 
 // orZero is a scan destination for a column that may be NULL: then the field keeps its zero value.

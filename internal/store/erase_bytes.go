@@ -198,9 +198,7 @@ func (e *erasure) eraseFileNames(ctx context.Context, t *tx, run any, done *ledg
 			files[i] = "erased"
 		}
 	}
-	text, err := json.Marshal(files)
-	t.fail(err)
-	t.exec(ctx, "UPDATE runs SET files = $1 WHERE id = $2", string(text), run)
+	t.exec(ctx, "UPDATE runs SET files = $1 WHERE id = $2", storedJSON{files}, run)
 	done.Texts++
 }
 

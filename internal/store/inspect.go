@@ -3,7 +3,6 @@ package store
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -151,10 +150,6 @@ func (d *DB) inspectProcesses(ctx context.Context) ([]Process, error) {
 func (d *DB) AddListener(ctx context.Context, added inbox.Listener) error {
 	added.URL, added.Host, added.Verify = clean(added.URL), clean(added.Host), clean(added.Verify)
 	added.Sinks = slices.Sorted(slices.Values(added.Sinks))
-	text, err := json.Marshal(added)
-	if err != nil {
-		return err
-	}
 	return d.run(ctx, func(ctx context.Context, t *tx) {
 		me := t.owner(ctx)
 		for _, name := range list(ctx, t, scanOne[string], "SELECT DISTINCT owner FROM listeners") {
@@ -163,7 +158,7 @@ func (d *DB) AddListener(ctx context.Context, added inbox.Listener) error {
 			}
 		}
 		t.exec(ctx, `INSERT INTO listeners (owner, url, listener) VALUES ($1, $2, $3)
-			ON CONFLICT (owner, url) DO UPDATE SET listener = excluded.listener`, me, added.URL, string(text))
+			ON CONFLICT (owner, url) DO UPDATE SET listener = excluded.listener`, me, added.URL, storedJSON{added})
 	})
 }
 

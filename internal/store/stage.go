@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -108,17 +107,9 @@ func (s *staging) begin(ctx context.Context) error {
 	if err := s.removeStaged(ctx); err != nil {
 		return err
 	}
-	files, err := json.Marshal(s.run.Plan.Files)
-	if err != nil {
-		return err
-	}
-	var own any
-	if len(s.run.Plan.Own) > 0 {
-		names, err := json.Marshal(s.run.Plan.Own)
-		if err != nil {
-			return err
-		}
-		own = string(names)
+	plan, own := &s.run.Plan, any(nil)
+	if len(plan.Own) > 0 {
+		own = storedJSON{plan.Own}
 	}
 	return s.write(ctx, func(ctx context.Context, t *tx) {
 		t.exec(ctx, "UPDATE runs SET filling = "+filledNoMore+" WHERE filling > 0")
@@ -127,7 +118,7 @@ func (s *staging) begin(ctx context.Context) error {
 		t.exec(ctx, `INSERT INTO runs (id, state, owner, created, files, mode, batch_size, first_row, last_row,
 			new_rows, known_rows, known_pending, known_open, other_carrier, repeats, requests, last_sent, own)
 			VALUES ($1, 'staged', $2, $3, $4, $5, $6, $7, $8, 0, 0, 0, 0, 0, 0, 0, 0, $9)`,
-			s.run.ID, s.owner, millis(s.run.Created), string(files), string(s.run.Plan.Mode), s.run.Plan.BatchSize,
+			s.run.ID, s.owner, millis(s.run.Created), storedJSON{plan.Files}, string(plan.Mode), plan.BatchSize,
 			s.first, s.first-1, own)
 	})
 }
