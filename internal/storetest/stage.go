@@ -12,6 +12,7 @@ import (
 
 var stageTests = map[string]func(*world){
 	"RunIsWhatWasPlanned":           runIsWhatWasPlanned,
+	"EveryFieldOfRunsIsKept":        everyFieldOfRunsIsKept,
 	"NobodySeesARunBeforeItIsOpen":  nobodySeesARunBeforeItIsOpen,
 	"OneStagesAtATime":              oneStagesAtATime,
 	"WaitsForTheOther":              waitsForTheOther,
