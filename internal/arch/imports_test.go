@@ -66,6 +66,7 @@ var rooms = map[string][]string{
 	"internal/cli/command":   commands(),
 	"internal/cli/view":      commands("command"),
 	"internal/cli/clitest":   commands("command"), // for tests alone
+	"internal/cli/helptest":  {},                  // tests alone
 	"internal/cli/input":     commands("command"),
 	"internal/cli/complete":  commands("command", "view"),
 	"internal/cli/track":     commands("command", "input", "view"),

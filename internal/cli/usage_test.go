@@ -3,82 +3,11 @@ package cli_test
 import (
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 
-	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
-
-	"github.com/waybill-cli/waybill/internal/app"
 	"github.com/waybill-cli/waybill/internal/cli/command"
-	"github.com/waybill-cli/waybill/internal/cli/complete"
-	"github.com/waybill-cli/waybill/internal/term"
 )
-
-func TestHelpOfWaybill(t *testing.T) {
-	_, help, _ := run(t, nil, "--help")
-	for _, want := range []string{"\nHelp topics:\n", "\n  flags  ", "\n  exit-codes  ", "\nExamples:\n", "-h, --help", "-V, --version", "\nGlobal flags: waybill help flags\n"} {
-		if !strings.Contains(help, want) {
-			t.Errorf("waybill --help has no %q:\n%s", want, help)
-		}
-	}
-	if n := strings.Count(help, "\n  waybill "); n != 4 { // its usage, and three examples
-		t.Errorf("%d lines of commands in waybill --help; want 4:\n%s", n, help)
-	}
-}
-
-// Global flags are explained once, and every command says where.
-func TestGlobalFlagsAreShownOnce(t *testing.T) {
-	_, all, _ := run(t, nil, "help", "flags")
-	tree().PersistentFlags().VisitAll(func(f *pflag.Flag) {
-		if !strings.Contains(all, " --"+f.Name+" ") && !strings.Contains(all, " --"+f.Name+"[=") {
-			t.Errorf("waybill help flags has no --%s", f.Name)
-		}
-	})
-	walk(tree(), func(cmd *cobra.Command) {
-		_, help, _ := run(t, nil, append(words(cmd), "--help")...)
-		if strings.Count(help, "Global flags: waybill help flags\n") != 1 || strings.Contains(help, "--request-timeout ") {
-			t.Errorf("%s --help has not one line about global flags:\n%s", cmd.CommandPath(), help)
-		}
-	})
-}
-
-// Help is legible on narrow and wide terminals: no line is wider, and no word stands
-// alone where there is room for more.
-func TestHelpFitsTheTerminal(t *testing.T) {
-	pages := [][]string{{"help", "environment"}, {"help", "exit-codes"}, {"help", "flags"}, {"help", "input"}, {"help", "output"}, {"help", "rows"}}
-	walk(tree(), func(cmd *cobra.Command) {
-		if !strings.HasPrefix(cmd.CommandPath(), "waybill completion") { // its text has commands to be copied
-			pages = append(pages, append(words(cmd), "--help"))
-		}
-	})
-	for _, width := range []int{60, 80, 100} {
-		for _, args := range pages {
-			help := runWide(t, width, args...)
-			for line := range strings.Lines(help) {
-				line = strings.TrimSuffix(line, "\n")
-				if term.DisplayWidth(line) > width && !strings.HasPrefix(line, "  waybill ") {
-					t.Errorf("%v at %d columns: %s", args, width, line)
-				}
-				if text := strings.TrimLeft(line, " "); text != "" && len(line)-len(text) > width/2 {
-					t.Errorf("%v at %d columns leaves no room: %s", args, width, line)
-				}
-			}
-		}
-	}
-}
-
-func TestHelpIsInAmericanSpelling(t *testing.T) {
-	british := regexp.MustCompile(`(?i)\w*(colour|behaviour|honour|favour|recognis|organis|centre|licence|cancell(ed|ing))\w*`)
-	pages := [][]string{{"help", "environment"}, {"help", "exit-codes"}, {"help", "flags"}, {"help", "input"}, {"help", "output"}, {"help", "rows"}}
-	walk(tree(), func(cmd *cobra.Command) { pages = append(pages, append(words(cmd), "--help")) })
-	for _, args := range pages {
-		if found := british.FindAllString(runWide(t, 100, args...), -1); found != nil {
-			t.Errorf("%v: %q", args, found)
-		}
-	}
-}
 
 func TestErrorsOfFlags(t *testing.T) {
 	tests := []struct{ line, message, hint string }{
@@ -117,52 +46,6 @@ func TestErrorsOfFlags(t *testing.T) {
 			}
 		}
 	}
-}
-
-// The value of a flag has a name in capitals, and the name stands in its help or
-// explains itself.
-func TestFlagsNameTheirValues(t *testing.T) {
-	walk(tree(), func(cmd *cobra.Command) {
-		if len(cmd.Short) > 60 {
-			t.Errorf("%s: %d characters in %q; want 60 at most", cmd.CommandPath(), len(cmd.Short), cmd.Short)
-		}
-		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
-			value, help := command.FlagText(f)
-			if f.Value.Type() != "bool" && (value == "" || value != strings.ToUpper(value)) && !strings.Contains(value, "=") && !strings.Contains(value, ": VALUE") {
-				t.Errorf("%s: --%s %q %q; want the name of its value in capitals", cmd.CommandPath(), f.Name, value, help)
-			}
-		})
-	})
-}
-
-// Commands whose usage line has no argument refuse one, and say so.
-func TestArgumentsThatAreNotTaken(t *testing.T) {
-	walk(tree(), func(cmd *cobra.Command) {
-		if cmd.HasSubCommands() || len(command.Arguments(cmd)) > 0 {
-			return
-		}
-		code, stdout, stderr := run(t, nil, append(words(cmd), "extra")...)
-		if code != command.Usage || stdout != "" || !strings.Contains(stderr, ": "+strings.Join(words(cmd), " ")+` takes no arguments: "extra"`) {
-			t.Errorf("%s extra: status %d, stdout %q, stderr %q", cmd.CommandPath(), code, stdout, stderr)
-		}
-	})
-}
-
-// The value of every flag, and every argument, is of a kind that completion knows,
-// even if it is one that nobody but the user can know.
-func TestEveryValueHasAKindForCompletion(t *testing.T) {
-	root := tree()
-	complete.Install(root, &app.App{})
-	walk(root, func(cmd *cobra.Command) {
-		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
-			if _, known := cmd.GetFlagCompletionFunc(f.Name); !known && f.Value.Type() != "bool" {
-				t.Errorf("%s: nothing says what completes --%s", cmd.CommandPath(), f.Name)
-			}
-		})
-		if !cmd.HasSubCommands() && cmd.ValidArgsFunction == nil {
-			t.Errorf("%s: nothing says what completes its arguments %q", cmd.CommandPath(), command.Arguments(cmd))
-		}
-	})
 }
 
 // Who asks for JSON has errors as JSON too, however early they come, and each says what
