@@ -4,6 +4,7 @@ import (
 	"embed"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -69,13 +70,11 @@ func newHelp(f *command.Factory) *cobra.Command {
 		},
 		ValidArgsFunction: func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 			var found []string
-			parent, _, err := cmd.Root().Find(args)
-			if err != nil {
-				return nil, cobra.ShellCompDirectiveNoFileComp
-			}
-			for _, c := range parent.Commands() {
-				if c.IsAvailableCommand() {
-					found = append(found, c.Name()+"\t"+c.Short)
+			if parent, _, err := cmd.Root().Find(args); err == nil {
+				for _, c := range parent.Commands() {
+					if c.IsAvailableCommand() {
+						found = append(found, c.Name()+"\t"+c.Short)
+					}
 				}
 			}
 			for _, t := range all {
@@ -98,14 +97,9 @@ func (p *page) exitCodes(*cobra.Command) {
 	for _, row := range command.Codes() {
 		fmt.Fprintf(p, "  %3d  %-12s %s\n", row.Code, row.Word, row.Meaning)
 	}
-	p.WriteString("\nIf several apply, the first one in this list wins:\n  ")
-	for i, c := range command.Precedence() {
-		if i > 0 {
-			p.WriteString(", ")
-		}
-		fmt.Fprint(p, int(c))
-	}
-	p.WriteString("\n")
+	order := command.Precedence()
+	codes := command.Texts(len(order), func(i int) string { return strconv.Itoa(int(order[i])) })
+	p.WriteString("\nIf several apply, the first one in this list wins:\n  " + strings.Join(codes, ", ") + "\n")
 }
 
 func (p *page) columns(root *cobra.Command) {

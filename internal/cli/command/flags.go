@@ -277,7 +277,7 @@ func (c *choices) Set(list string) error {
 }
 
 const (
-	sectionKey = "waybill_section" // names its section in help
+	sectionKey = "waybill_section" // names its section in help; empty for none
 	asInKey    = "waybill_as_in"   // names the command whose help explains it
 	settingKey = "waybill_setting" // marks a setting, and names its value where its help does not
 )
@@ -320,10 +320,7 @@ func FlagSections(f *pflag.FlagSet) []FlagSection {
 		if flag.Hidden || flag.Deprecated != "" {
 			return
 		}
-		title := ""
-		if a := flag.Annotations[sectionKey]; len(a) > 0 {
-			title = a[0]
-		}
+		title := strings.Join(flag.Annotations[sectionKey], "")
 		i := slices.IndexFunc(all, func(s FlagSection) bool { return s.Title == title })
 		if i < 0 {
 			i = len(all)
@@ -392,9 +389,7 @@ func SettingFlags(cmd *cobra.Command, names ...string) {
 			cmd.Flags().String(s.Flag, "", help)
 		}
 		cmd.Flags().Lookup(s.Flag).Annotations = map[string][]string{settingKey: {s.Value}}
-		if s.Section != "" {
-			Section(cmd.Flags(), s.Section, s.Flag)
-		}
+		Section(cmd.Flags(), s.Section, s.Flag)
 	}
 }
 

@@ -190,7 +190,6 @@ func flagKind(cmd *cobra.Command, f *pflag.Flag) (kind, bool) {
 
 // namedFlags has the kinds of flags whose value's name does not suffice. Some keys are a command and a flag.
 var namedFlags = sync.OnceValue(func() map[string]kind {
-	scheme := kind{values: schemes}
 	return map[string]kind{
 		"account":         {values: account},
 		"api-key-file":    {files: true},
@@ -209,11 +208,11 @@ var namedFlags = sync.OnceValue(func() map[string]kind {
 		"create refer-id": {},
 		"rejects":         {files: true, types: []string{"csv"}},
 		"run":             {values: runs},
-		"scheme":          scheme,
+		"scheme":          {values: schemes},
 		"sheet":           {values: sheets},
 		"status":          {values: wantedStatuses, list: true},
 		"stuck":           {},
-		"webhook-scheme":  scheme,
+		"webhook-scheme":  {values: schemes},
 	}
 })
 
