@@ -3,6 +3,7 @@
 package carriers
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 )
@@ -85,6 +86,23 @@ func Has(number string, match func(Form) bool) bool {
 func Any(match func(Form) bool) bool {
 	return slices.ContainsFunc(forms(),
 		func(f *form) bool { return f.Carrier != "" && f.Carrier != Several && match(f.Form) })
+}
+
+// ByCarrier returns the carriers of the forms that match accepts, in the order of the table, each with the names of its
+// forms.
+func ByCarrier(match func(Form) bool) (all [][2]string) {
+	for _, f := range forms() {
+		carrier := cmp.Or(f.Carrier, "postal services")
+		i := slices.IndexFunc(all, func(row [2]string) bool { return row[0] == carrier })
+		switch {
+		case !match(f.Form):
+		case i < 0:
+			all = append(all, [2]string{carrier, f.Name})
+		default:
+			all[i][1] += ", " + f.Name
+		}
+	}
+	return all
 }
 
 // lookalikes replaces letters with the digits that they are mistaken for.

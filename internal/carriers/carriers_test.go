@@ -158,6 +158,22 @@ func TestTableOfForms(t *testing.T) {
 	}
 }
 
+// The page about trackings names the carriers whose check digits are checked.
+func TestPageNamesCarriersWithCheckDigits(t *testing.T) {
+	page, err := os.ReadFile("../../docs/trackings.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, row := range carriers.ByCarrier(func(f carriers.Form) bool { return f.Checked }) {
+		names = append(names, row[0])
+	}
+	want := "Check digits are checked for " + strings.Join(names, ", ") + ";"
+	if !strings.Contains(strings.Join(strings.Fields(string(page)), " "), want) {
+		t.Errorf("docs/trackings.md does not say %q", want)
+	}
+}
+
 // Whatever a cell holds, its form is read without a fault.
 func FuzzRead(f *testing.F) {
 	for _, number := range []string{"1Z999AA10123456784", "RB123456785GB", "4201002334249200190132607600833457", "Ω1234567890\xff", "01015026003653c", "-"} {

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/waybill-cli/waybill/internal/carriers"
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/config"
 )
@@ -29,7 +30,7 @@ func topics() []topic {
 		{"environment", "Environment variables and configuration files", (*page).settings},
 		{"exit-codes", "Exit codes of waybill", (*page).exitCodes},
 		{"flags", "Flags that every command takes", (*page).globalFlags},
-		{"input", "Files that create and other commands read", func(*page, *cobra.Command) {}},
+		{"input", "Files that create and other commands read", (*page).carriers},
 		{"output", "Formats and columns of results", (*page).columns},
 		{"rows", "States of rows: accepted, rejected, unknown", func(*page, *cobra.Command) {}},
 	}
@@ -100,6 +101,12 @@ func (p *page) exitCodes(*cobra.Command) {
 	order := command.Precedence()
 	codes := command.Texts(len(order), func(i int) string { return strconv.Itoa(int(order[i])) })
 	p.WriteString("\nIf several apply, the first one in this list wins:\n  " + strings.Join(codes, ", ") + "\n")
+}
+
+func (p *page) carriers(*cobra.Command) {
+	p.names(carriers.ByCarrier(func(f carriers.Form) bool { return f.Checked }))
+	p.WriteString("\nThese forms have no check digit with a published rule:\n\n")
+	p.names(carriers.ByCarrier(func(f carriers.Form) bool { return !f.Checked }))
 }
 
 func (p *page) columns(root *cobra.Command) {

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/waybill-cli/waybill/internal/app"
+	"github.com/waybill-cli/waybill/internal/carriers"
 	"github.com/waybill-cli/waybill/internal/cli"
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/config"
@@ -202,5 +203,17 @@ func TestTheReadmeHasTheTableOfExitStatuses(t *testing.T) {
 	}
 	if n != 14 {
 		t.Errorf("%d statuses in the README; want 14", n)
+	}
+}
+
+func TestHelpNamesAllForms(t *testing.T) {
+	_, help, _ := run(t, "help", "input")
+	help = strings.Join(strings.Fields(help), " ")
+	for _, checked := range []bool{true, false} {
+		for _, row := range carriers.ByCarrier(func(f carriers.Form) bool { return f.Checked == checked }) {
+			if !strings.Contains(help, " "+row[0]+" "+row[1]) {
+				t.Errorf("waybill help input does not have the forms of %s: %s", row[0], row[1])
+			}
+		}
 	}
 }
