@@ -85,9 +85,9 @@ type Connector interface {
 	// Judge does not allow a retry.
 	Commit(ctx context.Context, conn *sql.Conn, last []Statement) error
 
-	// Judge reports whether a transaction that failed with err may be run again from its beginning, since none of it was
+	// Classify reports whether a transaction that failed with err may be run again from its beginning, since none of it was
 	// written, and whether its connection must be dropped.
-	Judge(err error) (again, drop bool)
+	Classify(err error) (again, drop bool)
 }
 
 // Statement is a statement in the database's dialect, with its arguments.

@@ -35,7 +35,7 @@ func (t *tx) runInSavepoint(ctx context.Context, do work) (failed, lost error) {
 	do(ctx, t)
 	t.flush(ctx)
 	if failed = t.err; failed != nil {
-		if again, drop := t.w.engine.Connector.Judge(failed); again || drop {
+		if again, drop := t.w.engine.Connector.Classify(failed); again || drop {
 			return failed, failed
 		}
 		t.err = nil

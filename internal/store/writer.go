@@ -189,7 +189,7 @@ func retry(ctx context.Context, c Connector, deadline time.Time, f func(context.
 		if err == nil {
 			return nil
 		}
-		if again, _ := c.Judge(err); !again || time.Now().After(deadline) {
+		if again, _ := c.Classify(err); !again || time.Now().After(deadline) {
 			return err
 		}
 		select {
@@ -208,7 +208,7 @@ func (w *writer) runJobs(ctx context.Context, jobs []*job) error {
 		if err == nil {
 			return nil
 		}
-		if again, _ := w.engine.Connector.Judge(err); !again || time.Now().After(deadline) {
+		if again, _ := w.engine.Connector.Classify(err); !again || time.Now().After(deadline) {
 			return err
 		}
 		for _, j := range jobs {
@@ -235,7 +235,7 @@ func (w *writer) runOnce(ctx context.Context, jobs []*job) error {
 	}
 	err := t.end(ctx)
 	if err != nil && len(t.deferred) > 0 {
-		if again, drop := w.engine.Connector.Judge(err); !again && !drop { // a statement failed
+		if again, drop := w.engine.Connector.Classify(err); !again && !drop { // a statement failed
 			return w.commitSeparately(ctx, jobs)
 		}
 	}
@@ -318,7 +318,7 @@ func (w *writer) dropIfBroken(err error) {
 	if err == nil {
 		return
 	}
-	if _, drop := w.engine.Connector.Judge(err); drop {
+	if _, drop := w.engine.Connector.Classify(err); drop {
 		w.drop()
 	}
 }

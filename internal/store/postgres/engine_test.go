@@ -108,7 +108,7 @@ func (x transaction) exec(t *testing.T, query string, args ...any) {
 func (x transaction) end(t *testing.T, last ...store.Statement) error {
 	t.Helper()
 	err := x.e.writer.Commit(t.Context(), x.conn, last)
-	if _, drop := x.e.writer.Judge(err); err != nil && drop {
+	if _, drop := x.e.writer.Classify(err); err != nil && drop {
 		x.e.writer.Drop(x.conn)
 	}
 	_ = x.conn.Close()
@@ -143,7 +143,7 @@ func TestLastStatementThatFails(t *testing.T) {
 	e := newTestEngine(t, url)
 	x := begun(t, e)
 	err := x.end(t, store.Statement{Text: mark, Args: []any{1}}, store.Statement{Text: "SELECT 1 / 0"})
-	if again, drop := e.writer.Judge(err); err == nil || again || drop {
+	if again, drop := e.writer.Classify(err); err == nil || again || drop {
 		t.Errorf("commit: %v, again %v, drop %v", err, again, drop)
 	}
 	if n := marks(t, url); n != 0 {
@@ -164,7 +164,7 @@ func TestCommitOfAFailedTransaction(t *testing.T) {
 		t.Fatal("no error")
 	}
 	err := x.end(t)
-	if again, _ := e.writer.Judge(err); err == nil || again {
+	if again, _ := e.writer.Classify(err); err == nil || again {
 		t.Errorf("commit: %v, again %v", err, again)
 	}
 }
@@ -341,7 +341,7 @@ func TestSilentNetwork(t *testing.T) {
 	}()
 	err := x.end(t)
 	<-healed
-	if again, _ := e.writer.Judge(err); (err == nil) != (marks(t, url) == 1) || err != nil && !again {
+	if again, _ := e.writer.Classify(err); (err == nil) != (marks(t, url) == 1) || err != nil && !again {
 		t.Errorf("commit: %v, to be done again: %v; %d marks", err, again, marks(t, url))
 	}
 }
@@ -596,7 +596,7 @@ func TestBeginWaitsItsTurn(t *testing.T) {
 	}
 	defer conn.Close()
 	err = e.writer.Begin(t.Context(), conn)
-	if again, drop := e.writer.Judge(err); err == nil || !again || drop || !errors.Is(fail(e.place, "write", err), store.ErrLocked) {
+	if again, drop := e.writer.Classify(err); err == nil || !again || drop || !errors.Is(fail(e.place, "write", err), store.ErrLocked) {
 		t.Errorf("begin: %v, again %v, drop %v", err, again, drop)
 	}
 	if err := x.end(t); err != nil {

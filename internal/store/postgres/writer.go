@@ -302,8 +302,8 @@ func (w *writer) askOutcome(ctx context.Context, query string) (number int64, fo
 	return number, found, err
 }
 
-// Judge is for [store.Connector].
-func (w *writer) Judge(err error) (again, drop bool) {
+// Classify is for [store.Connector].
+func (w *writer) Classify(err error) (again, drop bool) {
 	switch {
 	case errors.Is(err, errUnknown), errors.Is(err, store.ErrLost),
 		errors.Is(err, store.ErrGone), errors.Is(err, store.ErrPooled):

@@ -132,8 +132,8 @@ func (c *connector) Commit(ctx context.Context, conn *sql.Conn, last []store.Sta
 	return err
 }
 
-// Judge allows a retry after a failure to get a lock, see [store.Connector].
-func (c *connector) Judge(err error) (again, drop bool) {
+// Classify allows a retry after a failure to get a lock, see [store.Connector].
+func (c *connector) Classify(err error) (again, drop bool) {
 	_, isWrongFile := errors.AsType[wrongFileError](err)
 	code := sqliteCode(err) & primary
 	return code == sqlite3.SQLITE_BUSY || code == sqlite3.SQLITE_LOCKED, breaksConnection(err) || isWrongFile
