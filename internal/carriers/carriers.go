@@ -88,8 +88,8 @@ func Any(match func(Form) bool) bool {
 		func(f *form) bool { return f.Carrier != "" && f.Carrier != Several && match(f.Form) })
 }
 
-// ByCarrier returns the carriers of the forms that match accepts, in the order of the table, each with the names of its
-// forms.
+// ByCarrier returns a row for each carrier of the forms that match accepts, in the order of the table: the carrier, and
+// the names of its forms separated by commas.
 func ByCarrier(match func(Form) bool) (all [][2]string) {
 	for _, f := range forms() {
 		carrier := cmp.Or(f.Carrier, "postal services")

@@ -82,7 +82,7 @@ type Connector interface {
 
 	// Commit executes the remaining statements of the transaction, if any, and commits, in one step where the database
 	// can. It returns nil if the transaction is on disk. If nobody can tell whether it is on disk, the error says so, and
-	// Judge does not allow a retry.
+	// Classify does not allow a retry.
 	Commit(ctx context.Context, conn *sql.Conn, last []Statement) error
 
 	// Classify reports whether a transaction that failed with err may be run again from its beginning, since none of it was

@@ -74,28 +74,28 @@ func run(ctx context.Context, call *command.Call, o options) error {
 	in.Options = o.Options(call)
 	collector := findings.New()
 	defer collector.Close()
-	judged, err := in.Judge(ctx, collector)
+	checked, err := in.Check(ctx, collector)
 	switch {
 	case err != nil:
 		return err
-	case judged.Read == 0:
+	case checked.Read == 0:
 		return command.Inputf("check the export", "%s: no data rows", in.Sources[0].Name)
 	}
 	if err := o.KeepMap(call); err != nil {
 		return err
 	}
-	for _, s := range judged.Summaries {
+	for _, s := range checked.Summaries {
 		input.NoteSheet(call.IO, s)
 	}
-	report := judged.Found
-	if err := printReport(call, judged); err != nil {
+	report := checked.Found
+	if err := printReport(call, checked); err != nil {
 		return err
 	}
 	wrong := report.Count(findings.Error)
 	if o.Strict {
 		wrong += report.Count(findings.Warning)
 	}
-	text := command.Plural(judged.Read, "row") + ": " + counts(report)
+	text := command.Plural(checked.Read, "row") + ": " + counts(report)
 	if wrong > 0 {
 		const hint = "fix the file or the export, then check it again"
 		return &command.UsageError{Err: command.FoundError(text), Hint: hint, Reason: command.ReasonInput}
@@ -163,8 +163,8 @@ func columns() []command.Column[findings.Finding] {
 	}
 }
 
-func printReport(call *command.Call, judged input.Judgement) error {
-	out, r := call.Out, judged.Found
+func printReport(call *command.Call, checked input.Checked) error {
+	out, r := call.Out, checked.Found
 	if out.Machine() || out.IsCSV() || out.HasColumns() {
 		l := command.Listing[findings.Finding]{Out: out, Columns: columns(), JSON: func(f findings.Finding) any { return f }}
 		return l.Print(call.IO, r.All())
@@ -182,7 +182,7 @@ func printReport(call *command.Call, judged input.Judgement) error {
 			return err
 		}
 	}
-	if judged.Valid == 0 {
+	if checked.Valid == 0 {
 		return nil
 	}
 	forms := []command.Column[findings.FormCount]{

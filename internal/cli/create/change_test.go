@@ -86,7 +86,7 @@ func TestInputThatChangesIsRefused(t *testing.T) {
 		delete(changes, "removed")
 	}
 	for name, change := range changes {
-		for _, when := range []string{"before it is judged", "before it is staged", "while it is staged", "never"} {
+		for _, when := range []string{"before it is checked", "before it is staged", "while it is staged", "never"} {
 			t.Run(name+" "+when, func(t *testing.T) {
 				path := filepath.Join(t.TempDir(), "orders.csv")
 				if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
@@ -136,8 +136,8 @@ func createChanging(t *testing.T, path string, at func(when string) func()) (row
 	defer in.Close()
 	call := &command.Call{Session: s}
 	c := &creation{Execution: send.Execution{Call: call}, in: in, plan: ledger.Plan{Files: in.Names(), Mode: ledger.Async, BatchSize: 10}}
-	at("before it is judged")()
-	if err = c.judge(t.Context()); err == nil {
+	at("before it is checked")()
+	if err = c.check(t.Context()); err == nil {
 		_, err = c.stage(t.Context(), changingStore{db, at("before it is staged"), at("while it is staged")})
 	}
 	for run, err := range db.Runs(t.Context(), 0) {

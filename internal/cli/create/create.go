@@ -94,7 +94,7 @@ type creation struct {
 
 	o      createOptions
 	in     *input.Input
-	judged input.Judgement
+	checked input.Checked
 	plan   ledger.Plan
 }
 
@@ -109,7 +109,7 @@ func runCreate(ctx context.Context, call *command.Call, o createOptions) error {
 	if c.Gate, err = send.ParseGate(o.FailIf); err != nil {
 		return err
 	}
-	if !o.Wait && (c.Gate.Judges("processed") || c.Gate.Judges("waiting")) {
+	if !o.Wait && (c.Gate.Covers("processed") || c.Gate.Covers("waiting")) {
 		return command.Usagef("add --wait", "--fail-if: processed and waiting are counted with --wait only")
 	}
 	if err := o.CheckSaveMap(call); err != nil {
@@ -162,7 +162,7 @@ func openInput(ctx context.Context, c *command.Call, o createOptions) (*input.In
 	return input.OpenFiles(ctx, c, o.Files)
 }
 
-func (c *creation) judge(ctx context.Context) error {
+func (c *creation) check(ctx context.Context) error {
 	var file *command.AtomicFile // nil without --rejects
 	if c.o.Rejects != "" {
 		err := c.Call.Spare("rejects", c.o.Rejects)
@@ -177,7 +177,7 @@ func (c *creation) judge(ctx context.Context) error {
 	collector := findings.New()
 	defer collector.Close()
 	var err error
-	if c.judged, err = c.in.Judge(ctx, collector); err != nil {
+	if c.checked, err = c.in.Check(ctx, collector); err != nil {
 		return err
 	}
 	if err := c.o.KeepMap(c.Call); err != nil {
@@ -186,29 +186,30 @@ func (c *creation) judge(ctx context.Context) error {
 	if err := c.checkRejectsName(); err != nil {
 		return err
 	}
-	for _, s := range c.judged.Summaries {
+	for _, s := range c.checked.Summaries {
 		printSummaryNotes(c.Call.IO, s)
 	}
-	if err := c.judged.Swapped(); err != nil {
+	if err := c.checked.Swapped(); err != nil {
 		return err
 	}
 	if !c.o.Strict {
-		check.Warn(c.Call.IO, c.judged.Found)
+		check.Warn(c.Call.IO, c.checked.Found)
 	}
-	if c.judged.Invalid > 0 {
+	if c.checked.Invalid > 0 {
 		if err := c.commitRejects(ctx, file); err != nil {
 			return err
 		}
-		if !c.in.Skip || c.judged.Valid == 0 {
-			return c.judged.Refuse("nothing was sent", c.badRowsHint(), c.Repeat)
+		if !c.in.Skip || c.checked.Valid == 0 {
+			return c.checked.Refuse("nothing was sent", c.badRowsHint(), c.Repeat)
 		}
-		bad := c.judged.Issues
-		c.Call.IO.WarningWith(term.Failure{Message: input.BadRows(c.judged) + "; skipped", Errors: bad.First, More: bad.More})
+		bad := c.checked.Issues
+		text := input.BadRows(c.checked) + "; skipped"
+		c.Call.IO.WarningWith(term.Failure{Message: text, Errors: bad.First, More: bad.More})
 	} else if err := c.removeOldRejects(); err != nil {
 		return err
 	}
-	if c.o.Strict && c.judged.Found.Count(findings.Warning) > 0 {
-		return check.Refuse(c.judged.Found)
+	if c.o.Strict && c.checked.Found.Count(findings.Warning) > 0 {
+		return check.Refuse(c.checked.Found)
 	}
 	return nil
 }
@@ -243,9 +244,9 @@ func (c *creation) checkRejectsName() error {
 		return nil
 	}
 	named := strings.EqualFold(ending, ".xlsx")
-	for _, s := range c.judged.Summaries {
+	for _, s := range c.checked.Summaries {
 		right := s.Format
-		if right == "" || s.Bad == 0 && len(c.judged.Summaries) > 1 || (right == intake.XLSX) == named {
+		if right == "" || s.Bad == 0 && len(c.checked.Summaries) > 1 || (right == intake.XLSX) == named {
 			continue
 		}
 		if right == intake.JSON {
@@ -299,14 +300,14 @@ func printSummaryNotes(io *term.IO, s input.SourceSummary) {
 }
 
 func (c *creation) execute(ctx context.Context) error {
-	if err := c.judge(ctx); err != nil {
+	if err := c.check(ctx); err != nil {
 		return err
 	}
-	if c.judged.Valid == 0 && c.judged.Invalid == 0 {
+	if c.checked.Valid == 0 && c.checked.Invalid == 0 {
 		return c.reportNoRows()
 	}
-	c.plan.Skipped = c.judged.Invalid
-	for _, s := range c.judged.Summaries {
+	c.plan.Skipped = c.checked.Invalid
+	for _, s := range c.checked.Summaries {
 		c.plan.Own = append(c.plan.Own, s.Own...)
 	}
 	if set := c.Call.Config.SetByProject("map", "maps", "carriers"); len(set) > 0 {
@@ -349,9 +350,9 @@ func (c *creation) send(ctx context.Context) error {
 	if err := command.RecoverRows(ctx, c.Call.Session, db.Queue); err != nil {
 		return err
 	}
-	c.Store, c.Rows, c.Invalid = db, c.judged.Valid, c.judged.Invalid
+	c.Store, c.Rows, c.Invalid = db, c.checked.Valid, c.checked.Invalid
 	first := max(c.Policy.Workers, 2) * c.plan.BatchSize // a batch for each worker
-	if !c.plan.CheckFirst && c.judged.Valid > int64(first) {
+	if !c.plan.CheckFirst && c.checked.Valid > int64(first) {
 		// More than a few batches, and no rows to query first: rows are sent while others are staged.
 		hard, cancel := send.Hard(ctx, c.Call)
 		defer cancel()

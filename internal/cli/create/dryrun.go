@@ -53,11 +53,11 @@ func (c *creation) dryRun(ctx context.Context, scratch *app.Store) error {
 	if err != nil {
 		return err
 	}
-	judged := c.judged
+	checked := c.checked
 	res := dryRunResult{
-		DryRun: true, Read: judged.Read, Duplicates: run.Tally.Repeats, Invalid: judged.Invalid,
+		DryRun: true, Read: checked.Read, Duplicates: run.Tally.Repeats, Invalid: checked.Invalid,
 		BatchSize: c.plan.BatchSize, Operation: c.plan.Mode, Carriers: map[string]int64{}, FirstRows: []view.Row{},
-		Findings: judged.Found.Groups, Forms: judged.Found.Forms,
+		Findings: checked.Found.Groups, Forms: checked.Found.Forms,
 	}
 	err = command.Each(scratch.History.Rows(ctx, run.ID), func(row ledger.Row) (err error) {
 		if row.Repeat {
@@ -91,13 +91,14 @@ func (c *creation) dryRun(ctx context.Context, scratch *app.Store) error {
 		return err
 	}
 	res.Batches = send.Requests(res.Rows, c.plan.BatchSize)
-	check.Note(c.Call.IO, judged.Found)
+	check.Note(c.Call.IO, checked.Found)
 	if err := printDryRun(c.Call, res); err != nil {
 		return err
 	}
 	var outcome error
-	if judged.Invalid > 0 && !c.Gate.Judges("invalid") {
-		outcome = &command.ExitError{Code: command.Partial, Err: fmt.Errorf("%s and would be skipped", input.BadRows(judged))}
+	if checked.Invalid > 0 && !c.Gate.Covers("invalid") {
+		err := fmt.Errorf("%s and would be skipped", input.BadRows(checked))
+		outcome = &command.ExitError{Code: command.Partial, Err: err}
 	}
 	return c.Gate.Check(res.counts(), outcome)
 }

@@ -15,7 +15,7 @@ import (
 
 // Refuse returns the error of an input with bad rows. outcome says what happens to the other rows; next is the command
 // to run once the bad rows are fixed, or "".
-func (j Judgement) Refuse(outcome, hint, next string) error {
+func (j Checked) Refuse(outcome, hint, next string) error {
 	return &command.UsageError{
 		Err: errors.New(BadRows(j) + "; " + outcome), Hint: hint, Reason: command.ReasonInput, Issues: j.Issues, Next: next,
 	}
@@ -34,7 +34,7 @@ func Issue(p intake.Problem) term.Issue {
 }
 
 // BadRows returns a text with the number of bad rows.
-func BadRows(j Judgement) string {
+func BadRows(j Checked) string {
 	if j.Invalid == 1 {
 		return fmt.Sprintf("1 of %s is bad", command.Plural(j.Read, "row"))
 	}
@@ -73,7 +73,7 @@ func ProblemLine(p intake.Problem) string {
 }
 
 // Swapped returns an error if referId and tracking number look exchanged in all rows of a file.
-func (j Judgement) Swapped() error {
+func (j Checked) Swapped() error {
 	for _, s := range j.Summaries {
 		if s.Summary.Swapped() {
 			message, hint := s.ExchangedText()

@@ -264,8 +264,8 @@ func (in *Input) Names() []string {
 	return command.Texts(len(in.Sources), func(i int) string { return in.Sources[i].Name })
 }
 
-// Judgement is the result of checking an input, without the ledger.
-type Judgement struct {
+// Checked is the result of checking an input, without the ledger.
+type Checked struct {
 	Read, Valid, Invalid int64
 	Issues               command.Issues // of invalid rows
 	Summaries            []SourceSummary
@@ -278,10 +278,10 @@ type SourceSummary struct {
 	intake.Summary
 }
 
-// Judge reads and checks the whole input. If found is not nil, it examines all rows, and rows that contradict each
+// Check reads and checks the whole input. If found is not nil, it examines all rows, and rows that contradict each
 // other are bad. A file that changes meanwhile is an error.
-func (in *Input) Judge(ctx context.Context, found *findings.Collector) (Judgement, error) {
-	j, err := in.judge(ctx, found)
+func (in *Input) Check(ctx context.Context, found *findings.Collector) (Checked, error) {
+	j, err := in.checkRows(ctx, found)
 	if changed := in.Unchanged(); changed != nil && ctx.Err() == nil {
 		err = changed
 	}
@@ -311,7 +311,7 @@ func (in *Input) Judge(ctx context.Context, found *findings.Collector) (Judgemen
 	return j, nil
 }
 
-func (in *Input) judge(ctx context.Context, found *findings.Collector) (j Judgement, err error) {
+func (in *Input) checkRows(ctx context.Context, found *findings.Collector) (j Checked, err error) {
 	for _, src := range in.Sources {
 		var from reading
 		for rec, err := range src.records(ctx, in.Options, &from) {

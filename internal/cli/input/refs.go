@@ -97,17 +97,17 @@ func (o *Flags) OpenRefs(ctx context.Context, c *command.Call) (*Refs, error) {
 	}
 	in.Options = o.Options(c)
 	in.Options.Refs, in.Options.Carriers = true, nil
-	judged, err := in.Judge(ctx, nil)
+	checked, err := in.Check(ctx, nil)
 	switch {
 	case err != nil:
-	case judged.Invalid > 0:
-		err = judged.Refuse("nothing was queried", "fix the rows, or pass --run ID for the rows that a run sent", "")
-	case judged.Valid == 0:
+	case checked.Invalid > 0:
+		err = checked.Refuse("nothing was queried", "fix the rows, or pass --run ID for the rows that a run sent", "")
+	case checked.Valid == 0:
 		const hint = "write one REF per line, or add a first line with the names of the columns, such as referId"
 		err = command.Inputf(hint, "%s: no REFs", o.From)
 	default:
-		noteMissing(c, judged.Summaries)
-		return &Refs{in, judged.Valid}, nil
+		noteMissing(c, checked.Summaries)
+		return &Refs{in, checked.Valid}, nil
 	}
 	in.Close()
 	return nil, err

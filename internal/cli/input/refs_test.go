@@ -78,7 +78,7 @@ func all(t *testing.T, refs *input.Refs) (got []string) {
 	return got
 }
 
-// A file that changes after it was judged is an error, not other REFs.
+// A file that changes after it was checked is an error, not other REFs.
 func TestRefsThatChange(t *testing.T) {
 	for name, text := range map[string]string{"other": "A1\nA3\n", "bad": "A1\nA2,A3\n", "longer": "A1\nA2\nA3\n", "no header": "x,y\n"} {
 		c, _, _ := clitest.Call(t)

@@ -173,9 +173,9 @@ func (res Result) namedCounts() (names []string, counts map[string]int64) {
 	return names, counts
 }
 
-// Judges reports whether a condition is about the named count: then only the gate decides whether the count is a
+// Covers reports whether a condition is about the named count: then only the gate decides whether the count is a
 // failure.
-func (g Gate) Judges(name string) bool {
+func (g Gate) Covers(name string) bool {
 	return slices.ContainsFunc(g, func(c gateCondition) bool { return c.name == name })
 }
 

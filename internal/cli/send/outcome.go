@@ -287,7 +287,7 @@ func (k *Execution) exitError(res Result, first string, sendErr error) error {
 			e.Hint = "run without --unknown keep to check them with the service"
 			e.Next = k.Call.CommandLine("runs", "resume", res.Run)
 		}
-	case res.Rejected > 0 && !k.Gate.Judges("rejected"):
+	case res.Rejected > 0 && !k.Gate.Covers("rejected"):
 		e.Err = fmt.Errorf("%s rejected%s", command.Plural(res.Rejected, "row"), first)
 		e.Hint = "write them to a file with the next command, fix them, then create that file; " +
 			"to send them unchanged: `" + k.Call.CommandLine("runs", "retry", res.Run) +
@@ -397,14 +397,14 @@ func rowsCode(res Result, gate Gate) command.Code {
 	if res.Unknown > 0 {
 		cs = append(cs, command.Unknown)
 	}
-	if res.Rejected > 0 && !gate.Judges("rejected") {
+	if res.Rejected > 0 && !gate.Covers("rejected") {
 		code := command.Partial
 		if res.Rejected == res.New+res.Already {
 			code = command.Refused
 		}
 		cs = append(cs, code)
 	}
-	if res.Invalid > 0 && !gate.Judges("invalid") || res.Partial {
+	if res.Invalid > 0 && !gate.Covers("invalid") || res.Partial {
 		cs = append(cs, command.Partial)
 	}
 	if res.Pending > 0 {
