@@ -30,11 +30,11 @@ func (s *sender) askBeforeFirst(ctx context.Context) error {
 	s.firstAsked = true
 	found := e.Presence == tracking.PresenceNamed
 	if e.Presence == tracking.PresenceProcessing && first.Siblings == 0 {
-		proofs := []*proof{{conclusion: present, ifNoSiblings: true}}
+		proofs := []*proof{{presence: tracking.PresenceNamed, ifNoSiblings: true}}
 		if err := s.dropUnprovenProcessing(ctx, proofs); err != nil {
 			return err
 		}
-		found = proofs[0].conclusion == present
+		found = proofs[0].presence == tracking.PresenceNamed
 	}
 	if s.absentBefore = ""; e.Presence == tracking.PresenceAbsent && !s.knowsAccount() {
 		s.absentBefore = first.Item.ReferID

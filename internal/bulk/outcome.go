@@ -62,9 +62,9 @@ func (d *dispatch) settleRow(ctx, soft context.Context, item tracking.Item, r *t
 	// Siblings: another row may have the same referId, so only a response with the number counts.
 	p, err := d.prove(ctx, ledger.UnknownRow{Item: item, Siblings: 1}, nil)
 	switch {
-	case err != nil || p.conclusion == processing:
+	case err != nil || p.presence == tracking.PresenceProcessing:
 		s.State, s.Reason = ledger.Unknown, s.Reason+"; could not check whether it exists"
-	case p.conclusion == present:
+	case p.presence == tracking.PresenceNamed:
 		s.State, s.Reason = ledger.Accepted, ""
 	}
 }

@@ -15,15 +15,6 @@ import (
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
-type conclusion int
-
-const (
-	inconclusive conclusion = iota
-	present                 // the service has it
-	absent                  // the service says that it does not have it
-	processing              // it is working on the referId, and does not say on which number
-)
-
 // identifier is the field that a row is queried by.
 type identifier string
 
@@ -34,17 +25,17 @@ const (
 
 type proof struct {
 	row          ledger.UnknownRow // the row in question
-	conclusion   conclusion
-	ifNoSiblings bool       // it counts only while no other row has this referId
-	by           identifier // the identifier by which the row was not found
-	fingerprint  string     // of the absence
-	why          string     // why it is inconclusive
+	presence     tracking.Presence // of the row; processing if it may be another row of the order
+	ifNoSiblings bool              // it counts only while no other row has this referId
+	by           identifier        // the identifier that the last response is about
+	fingerprint  string            // of the absence
+	why          string            // why it is undecided
 	answered     time.Time
 }
 
 // words says why the row is not known to be present.
 func (p *proof) words() string {
-	if p.conclusion == absent {
+	if p.presence == tracking.PresenceAbsent {
 		return "not found: " + p.fingerprint
 	}
 	return p.why
@@ -55,24 +46,17 @@ func (p *proof) words() string {
 // row with that referId. "Processing" does not count for a row never sent from here: another machine may have sent
 // several rows. beforeNumber, if not nil, is called before the query by number; its error ends prove.
 func (pr *prover) prove(ctx context.Context, x ledger.UnknownRow, beforeNumber func() error) (*proof, error) {
-	p := &proof{row: x}
 	first, err := pr.query(ctx, tracking.Query{ReferID: x.Item.ReferID}, x.Item)
-	p.answered = time.Now()
 	if err != nil {
 		return nil, err
 	}
-	switch first.Presence {
-	case tracking.PresenceNamed:
-		p.conclusion = present
+	p := &proof{row: x, presence: first.Presence, by: byReferID, fingerprint: first.Fingerprint, answered: time.Now()}
+	switch {
+	case p.presence == tracking.PresenceProcessing && x.Siblings == 0 && !x.Unsent:
+		p.presence, p.ifNoSiblings = tracking.PresenceNamed, true
 		return p, nil
-	case tracking.PresenceAbsent:
-		p.conclusion, p.by, p.fingerprint = absent, byReferID, first.Fingerprint
+	case p.presence == tracking.PresenceNamed, p.presence == tracking.PresenceAbsent:
 		return p, nil
-	case tracking.PresenceProcessing:
-		if x.Siblings == 0 && !x.Unsent {
-			p.conclusion, p.ifNoSiblings = present, true
-			return p, nil
-		}
 	}
 	if beforeNumber != nil {
 		if err := beforeNumber(); err != nil {
@@ -80,21 +64,19 @@ func (pr *prover) prove(ctx context.Context, x ledger.UnknownRow, beforeNumber f
 		}
 	}
 	second, err := pr.query(ctx, tracking.Query{Number: x.Item.Number}, x.Item)
-	p.answered = time.Now()
 	if err != nil {
 		return nil, err
 	}
+	p.presence, p.by, p.fingerprint, p.answered = second.Presence, byNumber, second.Fingerprint, time.Now()
 	switch {
 	case second.Presence == tracking.PresenceNamed && (second.Own || pr.onlyHolder(ctx, x.Item)):
-		p.conclusion = present
 	case second.Presence == tracking.PresenceNamed:
+		p.presence = tracking.PresenceUndecided
 		p.why = "the service has this number, but does not say for which of the orders that share it"
 	case first.Presence == tracking.PresenceProcessing, second.Presence == tracking.PresenceProcessing:
-		p.conclusion = processing
+		p.presence = tracking.PresenceProcessing
 		p.why = "the service is still processing this referId and does not say which of its numbers it has"
-	case second.Presence == tracking.PresenceAbsent:
-		p.conclusion, p.by, p.fingerprint = absent, byNumber, second.Fingerprint
-	default:
+	case second.Presence == tracking.PresenceUndecided:
 		p.why = describeEvidence(first) + " (by referId); " + describeEvidence(second) + " (by number)"
 	}
 	return p, nil
@@ -170,16 +152,13 @@ func (pr *prover) queryFor(
 // tryAgain calls try, with growing pauses, until it is done. It returns false once the pauses add up to QueryTimeout,
 // or leave less than 2 s before the deadline of ctx for the next try. The duration of try does not count.
 func (pr *prover) tryAgain(ctx context.Context, try func() (done bool, err error)) (bool, error) {
-	left := pr.QueryTimeout
-	for retry := pace.NewRetry(left); ; {
+	for retry, left := pace.NewRetry(0), pr.QueryTimeout; ; {
 		done, err := try()
-		if done || err != nil {
-			return done, err
-		}
 		wait := retry.Next()
+		left -= wait
 		end, bounded := ctx.Deadline()
-		if left -= wait; left < 0 || bounded && time.Until(end) < wait+2*time.Second {
-			return false, nil
+		if done || err != nil || left < 0 || bounded && time.Until(end) < wait+2*time.Second {
+			return done, err
 		}
 		if err := pace.Sleep(ctx, wait); err != nil {
 			return false, err
@@ -208,7 +187,7 @@ func (pr *prover) dropUnprovenProcessing(ctx context.Context, proofs []*proof) e
 			proofs[i] = nil
 		case e.Presence == tracking.PresenceProcessing:
 			const why = `the service answers "Processing" for this referId, but also for one that does not exist`
-			proofs[i] = &proof{row: f.row, conclusion: processing, why: why}
+			proofs[i] = &proof{row: f.row, presence: e.Presence, why: why}
 		}
 	}
 	return err

@@ -145,7 +145,8 @@ func (p *reconcilePass) resolvePage(ctx context.Context, page []ledger.UnknownRo
 		return cmp.Or(err, failed)
 	}
 	for _, by := range []identifier{byReferID, byNumber} {
-		if !slices.ContainsFunc(proofs, func(f *proof) bool { return f != nil && f.conclusion == absent && f.by == by }) {
+		isAbsent := func(f *proof) bool { return f != nil && f.presence == tracking.PresenceAbsent && f.by == by }
+		if !slices.ContainsFunc(proofs, isAbsent) {
 			continue
 		}
 		if err := p.queryControls(ctx, controls, by); err != nil {
@@ -158,7 +159,7 @@ func (p *reconcilePass) resolvePage(ctx context.Context, page []ledger.UnknownRo
 func (p *reconcilePass) resolvePresent(ctx context.Context, proofs []*proof) error {
 	var found []ledger.Resolution
 	for _, f := range proofs {
-		if f != nil && f.conclusion == present {
+		if f != nil && f.presence == tracking.PresenceNamed {
 			p.flapped = p.flapped || !f.row.AbsentSince.IsZero()
 			r := ledger.Resolution{Row: f.row.Row, Batch: f.row.Batch, State: ledger.Accepted, IfNoSiblings: f.ifNoSiblings}
 			found = append(found, r)
@@ -188,10 +189,11 @@ func (pr *prover) resolve(ctx context.Context, state ledger.State, found []ledge
 func (p *reconcilePass) resolveOthers(ctx context.Context, proofs []*proof, controlled bool) error {
 	var again, stay []ledger.Resolution
 	for _, f := range proofs {
-		if f == nil || f.conclusion == present {
+		if f == nil || f.presence == tracking.PresenceNamed {
 			continue
 		}
-		if !controlled && f.row.Shape != "" && f.conclusion == absent { // its response is proven once a row is accepted
+		// The response to a row with a shape is proven once a row is accepted.
+		if !controlled && f.row.Shape != "" && f.presence == tracking.PresenceAbsent {
 			p.unknown++
 			p.uncontrolled++
 			continue
@@ -220,10 +222,10 @@ func (p *reconcilePass) resolution(f *proof, controlled bool) ledger.Resolution 
 	found := ledger.Resolution{Row: x.Row, Batch: x.Batch, State: ledger.Unknown, Reason: f.why}
 	delete(p.absences, x.Row)
 	switch {
-	case f.conclusion == processing:
+	case f.presence == tracking.PresenceProcessing:
 		p.processing++
 		return found
-	case f.conclusion == inconclusive:
+	case f.presence == tracking.PresenceUndecided:
 		return found
 	case !controlled:
 		p.uncontrolled++
@@ -338,7 +340,7 @@ func (r *reconciler) checkAcceptedPage(ctx context.Context, page []ledger.Unknow
 	proofs, failed := r.proveAll(ctx, page, nil, func() {})
 	var rows []ledger.UnknownRow
 	for _, f := range proofs {
-		if f != nil && f.conclusion == absent {
+		if f != nil && f.presence == tracking.PresenceAbsent {
 			rows = append(rows, f.row)
 		}
 	}

@@ -158,12 +158,12 @@ func (pr *prover) proveShape(ctx context.Context, shape string, waiting []ledger
 }
 
 func (pr *prover) proveTaken(ctx context.Context, shape string, rows []ledger.UnknownRow) error {
-	var seen map[conclusion]bool
+	var seen map[tracking.Presence]bool
 	var missing *proof
 	began := time.Now()
 	shown, err := pr.tryAgain(ctx, func() (_ bool, err error) {
 		seen, missing, err = pr.proveRows(ctx, rows)
-		return len(seen) == 1 && seen[present], err
+		return len(seen) == 1 && seen[tracking.PresenceNamed], err
 	})
 	switch {
 	case err != nil:
@@ -172,7 +172,7 @@ func (pr *prover) proveTaken(ctx context.Context, shape string, rows []ledger.Un
 		pr.firstShownAfter = time.Since(began)
 		_, err := pr.recordProof(ctx, shape, ledger.Accepted, ledger.Unknown, rows)
 		return err
-	case seen[present]:
+	case seen[tracking.PresenceNamed]:
 		pr.Warn("the service has only a part of the rows that it answered with %d to: checking each of them", statusOf(shape))
 		pr.proven[shape] = ledger.Unknown
 		return nil
@@ -205,12 +205,12 @@ func (pr *prover) proveNotTaken(ctx context.Context, shape string, rows []ledger
 	if err != nil {
 		return err
 	}
-	if seen[present] && status == http.StatusConflict {
+	if seen[tracking.PresenceNamed] && status == http.StatusConflict {
 		pr.Note("The service has rows of a batch refused with %d: checking each of its rows", status)
 		pr.proven[shape] = ledger.Unknown
 		return nil
 	}
-	if seen[present] {
+	if seen[tracking.PresenceNamed] {
 		held, err := pr.recordProof(ctx, shape, ledger.Unknown, ledger.Unknown, rows)
 		if held {
 			pr.Warn("the service stored rows of a batch that it refused with %d; from now on, the rows of such batches "+
@@ -222,7 +222,7 @@ func (pr *prover) proveNotTaken(ctx context.Context, shape string, rows []ledger
 	if err != nil {
 		return err
 	}
-	if showsRow(control, controls[0]) && len(seen) == 1 && seen[absent] {
+	if showsRow(control, controls[0]) && len(seen) == 1 && seen[tracking.PresenceAbsent] {
 		_, err := pr.recordProof(ctx, shape, ledger.Pending, ledger.Unknown, rows)
 		return err
 	}
@@ -245,10 +245,10 @@ func (pr *prover) recordProof(
 	return held, err
 }
 
-// proveRows returns the conclusions of the queries, with one row that is not proven to be present.
+// proveRows returns the proven presences, with one row that is not proven to be present.
 func (pr *prover) proveRows(
 	ctx context.Context, rows []ledger.UnknownRow,
-) (seen map[conclusion]bool, missing *proof, err error) {
+) (seen map[tracking.Presence]bool, missing *proof, err error) {
 	proofs := make([]*proof, len(rows))
 	for i, x := range rows {
 		if proofs[i], err = pr.prove(ctx, x, nil); err != nil {
@@ -258,9 +258,9 @@ func (pr *prover) proveRows(
 	if err := pr.dropUnprovenProcessing(ctx, proofs); err != nil {
 		return nil, nil, err
 	}
-	seen = map[conclusion]bool{}
+	seen = map[tracking.Presence]bool{}
 	for _, p := range proofs {
-		if seen[p.conclusion] = true; p.conclusion != present {
+		if seen[p.presence] = true; p.presence != tracking.PresenceNamed {
 			missing = p
 		}
 	}
@@ -378,7 +378,7 @@ func (d *dispatch) checkFirstBatch(ctx context.Context, o sentBatch) error {
 	found, err := d.tryAgain(ctx, func() (bool, error) {
 		for _, x := range rows {
 			p, err := d.prove(ctx, x, nil)
-			if err != nil || p.conclusion == absent || p.conclusion == inconclusive {
+			if err != nil || p.presence == tracking.PresenceAbsent || p.presence == tracking.PresenceUndecided {
 				missing = p
 				return false, err
 			}
@@ -394,7 +394,7 @@ func (d *dispatch) checkFirstBatch(ctx context.Context, o sentBatch) error {
 	case found:
 		d.spotChecked, d.spotShape = rows, d.shapeOf(o.reply)
 		return nil
-	case missing.conclusion != absent:
+	case missing.presence != tracking.PresenceAbsent:
 		return nil
 	}
 	if err := d.Ledger.Disprove(context.WithoutCancel(ctx), d.shapeOf(o.reply)); err != nil {
