@@ -121,13 +121,8 @@ type Error struct {
 // Failure says that every other use of the store would fail in the same way.
 func (e *Error) Failure() tracking.Failure { return tracking.Failure{Systemic: true} }
 
-// IsTemporary reports whether the same call may succeed later: the failure passes by itself, or once somebody removes
-// its cause. [inbox.IsTemporary] calls it.
-func (e *Error) IsTemporary() bool {
-	return slices.Contains([]error{
-		ErrFull, ErrLocked, ErrReadOnly, ErrUnreachable, ErrNoConnections, ErrTimedOut, ErrTakenOver, ErrCutOff,
-	}, e.Kind)
-}
+// IsTemporary adds kinds that no error of the contract matches to [inbox.IsTemporary].
+func (e *Error) IsTemporary() bool { return e.Kind == ErrNoConnections || e.Kind == ErrTimedOut }
 
 // Final reports whether this process can't use the store any more although another one may, since the store is not the
 // one that it opened.
