@@ -314,10 +314,6 @@ func (r *Retry) Wait(ctx context.Context, retryAfter time.Duration) bool {
 
 // Sleep waits for d. If ctx ends first, it returns the cause of ctx.
 func Sleep(ctx context.Context, d time.Duration) error {
-	select {
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-time.After(d):
-		return nil
-	}
+	Wait(ctx, nil, time.Now().Add(d))
+	return context.Cause(ctx)
 }
