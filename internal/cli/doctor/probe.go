@@ -192,17 +192,14 @@ func (p prober) find(ctx context.Context, q tracking.Query, item tracking.Item) 
 			f = p.service.Find(ctx, q, item)
 			return f.Evidence
 		})
-		if !f.Temporary || !retry.Wait(ctx, f.RetryAfter) {
-			return f, cmp.Or(context.Cause(ctx), unusable(f))
+		switch {
+		case f.Temporary && retry.Wait(ctx, f.RetryAfter):
+		case !f.Temporary && !f.Unauthorized && f.Status/100 == 4:
+			return f, context.Cause(ctx)
+		default:
+			return f, cmp.Or(context.Cause(ctx), f.Err)
 		}
 	}
-}
-
-func unusable(f tracking.Finding) error {
-	if f.Err != nil && !f.Temporary && !f.Unauthorized && f.Status >= 400 && f.Status < 500 {
-		return nil
-	}
-	return f.Err
 }
 
 func present(f tracking.Finding) bool {
