@@ -131,17 +131,12 @@ func (pr *prover) queryFor(
 		case e.Unauthorized:
 			return e, stopFor(tracking.OutcomeUnauthorized, e.Err)
 		}
-		outcome := tracking.OutcomeUnknown
-		if e.Unconnected {
-			outcome = tracking.OutcomeNotSent
-		} else if e.Throttled {
-			outcome = tracking.OutcomeThrottled
-		}
+		outcome := e.Outcome()
 		if stop := pr.countFailure(ctx, outcome, e.Err, e.RetryAfter); stop != nil {
 			return e, stop
 		}
 		switch {
-		case outcome != tracking.OutcomeUnknown: // the gate waits; its pauses do not use up patience
+		case outcome.Meaning().Stop == tracking.StopOnFailures: // the gate waits; its pauses do not use up patience
 			retry.Restart()
 		case e.Err == nil || !e.Temporary || !retry.Wait(ctx, e.RetryAfter) && ctx.Err() == nil:
 			return e, nil

@@ -26,16 +26,7 @@ func Evidence(ctx context.Context, gate *pace.Gate, ask func() tracking.Evidence
 		return tracking.Evidence{Err: err}
 	}
 	e := ask()
-	signal := pace.NoSignal
-	switch {
-	case e.Err == nil:
-		signal = pace.Success
-	case e.Unconnected:
-		signal = pace.Unconnected
-	case e.Throttled:
-		signal = pace.Throttled
-	}
-	pass.End(signal, e.RetryAfter)
+	pass.End(e.Outcome().Meaning().Signal, e.RetryAfter)
 	return e
 }
 

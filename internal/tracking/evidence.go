@@ -35,6 +35,19 @@ type Evidence struct {
 	Failure
 }
 
+// Outcome returns what the query's outcome means for the pace and for a run: accepted if there is a usable answer.
+func (e Evidence) Outcome() Outcome {
+	switch {
+	case e.Err == nil:
+		return OutcomeAccepted
+	case e.Unconnected:
+		return OutcomeNotSent
+	case e.Throttled:
+		return OutcomeThrottled
+	}
+	return OutcomeUnknown
+}
+
 // Evidence returns what a complete 2xx answer proves about item: that it exists, that the service is working on it, or
 // nothing. The caller checks for absence first.
 //
