@@ -85,8 +85,8 @@ type Connector interface {
 	// Classify does not allow a retry.
 	Commit(ctx context.Context, conn *sql.Conn, last []Statement) error
 
-	// Classify reports whether a transaction that failed with err may be run again from its beginning, since none of it was
-	// written, and whether its connection must be dropped.
+	// Classify reports whether a transaction that failed with err may be run again from its beginning, since none of it
+	// was written, and whether its connection must be dropped.
 	Classify(err error) (again, drop bool)
 }
 

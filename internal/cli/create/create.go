@@ -92,10 +92,10 @@ rows" and "waybill help input".`,
 type creation struct {
 	send.Execution // of the run, once the input is staged
 
-	o      createOptions
-	in     *input.Input
+	o       createOptions
+	in      *input.Input
 	checked input.Checked
-	plan   ledger.Plan
+	plan    ledger.Plan
 }
 
 func runCreate(ctx context.Context, call *command.Call, o createOptions) error {
