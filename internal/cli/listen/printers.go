@@ -62,11 +62,10 @@ type summaryJSON struct {
 }
 
 func (p *eventPrinter) print(n listen.Notification) error {
-	repeated := !p.count(n)
 	if n.More {
 		p.out.Out().Hold()
 	}
-	err := p.printNotification(n, repeated)
+	err := p.countAndPrint(n)
 	if err != nil || !n.More {
 		err = cmp.Or(err, p.out.Out().Release())
 	}
@@ -131,7 +130,8 @@ func (p *eventPrinter) wouldRefuse(e inbox.Event) bool {
 	return p.observe && e.Verified == inbox.No && !e.Synthetic
 }
 
-func (p *eventPrinter) printNotification(n listen.Notification, repeated bool) error {
+func (p *eventPrinter) countAndPrint(n listen.Notification) error {
+	isNew := p.count(n)
 	if n.Unreported > 0 {
 		p.io.Warning("not printed: %s", command.Plural(n.Unreported, "more refusal"))
 	}
@@ -142,9 +142,12 @@ func (p *eventPrinter) printNotification(n listen.Notification, repeated bool) e
 		return p.printObject(n)
 	case n.Type == listen.Refused:
 		return p.printRefused(n.Refused)
-	default:
-		return p.printEvent(n, repeated)
 	}
+	trust := view.Trust(n.Event)
+	if !isNew && n.Event.Verified == inbox.Yes {
+		trust += ", verified now"
+	}
+	return p.printEvent(n, trust)
 }
 
 func (p *eventPrinter) printObject(n listen.Notification) error {
@@ -158,13 +161,9 @@ func (p *eventPrinter) printObject(n listen.Notification) error {
 	return p.out.Object(j)
 }
 
-// printEvent prints one event as a line. repeated says that the event was printed before and verified since.
-func (p *eventPrinter) printEvent(n listen.Notification, repeated bool) error {
+// printEvent prints one event as a line. trust says whether the event is verified.
+func (p *eventPrinter) printEvent(n listen.Notification, trust string) error {
 	e, out := n.Event, p.out.Out()
-	trust := view.Trust(e)
-	if repeated && e.Verified == inbox.Yes {
-		trust += ", verified now"
-	}
 	kind := e.Kind
 	status, latest, style := p.names.EventTexts(e)
 	if n.Type != listen.Event {
