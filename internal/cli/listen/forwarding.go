@@ -225,6 +225,9 @@ func (o *forwardOptions) targets() (all []forward.Target, err error) {
 	return all, err
 }
 
+// withholds reports whether deliveries that did not verify are kept from targets.
+func (o *forwardOptions) withholds() bool { return len(o.To) > 0 && !o.Unverified }
+
 // showTarget returns a value of --forward-to with possible tokens masked.
 func showTarget(text string) string {
 	if filter, address, ok := strings.Cut(text, "=>"); ok {

@@ -95,14 +95,23 @@ computer reaches, and prints its URL. See ` + "`waybill inspect --help`" + `.`,
 	return cmd
 }
 
-func runListen(ctx context.Context, c *command.Call, o listenOptions) error {
-	if c.Out.IsCSV() {
+func (o *listenOptions) check(c *command.Call) error {
+	switch {
+	case c.Out.IsCSV():
 		return command.Usagef("use -o jsonl", "listen does not support %s", strings.ToUpper(string(c.Out.Format())))
-	}
-	if o.ExitAfter < 0 {
+	case o.ExitAfter < 0:
 		return command.Usagef("use 0 for never", "--exit-after %d is negative", o.ExitAfter)
 	}
-	if err := o.UI.check(c); err != nil {
+	for _, name := range []string{"ui-addr", "ui-token-file", "ui-file"} {
+		if !o.UI.On && c.Cmd.Flags().Changed(name) {
+			return command.Usagef("add --ui", "--%s is of use with --ui only", name)
+		}
+	}
+	return nil
+}
+
+func runListen(ctx context.Context, c *command.Call, o listenOptions) error {
+	if err := o.check(c); err != nil {
 		return err
 	}
 	targets, err := o.Forward.targets()
@@ -116,8 +125,7 @@ func runListen(ctx context.Context, c *command.Call, o listenOptions) error {
 	until, end := context.WithCancelCause(ctx)
 	defer end(nil)
 	warnings := &storeWarnings{io: c.IO, end: end}
-	withholds := len(targets) > 0 && !o.Forward.Unverified
-	receiver, err := newReceiver(c.Session, db, warnings, withholds)
+	receiver, err := newReceiver(c.Session, db, warnings, o.Forward)
 	if err != nil {
 		return err
 	}
@@ -125,8 +133,7 @@ func runListen(ctx context.Context, c *command.Call, o listenOptions) error {
 	if err != nil {
 		return err
 	}
-	var lc net.ListenConfig
-	l, err := lc.Listen(ctx, "tcp", c.Config.Listen.Addr)
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", c.Config.Listen.Addr)
 	if err != nil {
 		return fmt.Errorf("listen on %s: %w", c.Config.Listen.Addr, err)
 	}
@@ -139,9 +146,8 @@ func runListen(ctx context.Context, c *command.Call, o listenOptions) error {
 	s := &server{
 		call: c, db: db, receiver: receiver, warnings: warnings, end: end,
 		url: listenerURL(l.Addr()), mode: c.Config.Webhook.Verify,
-		printer: newEventPrinter(c, counts, o.ExitAfter, func() { end(nil) }),
+		printer: newEventPrinter(c, counts, o, func() { end(nil) }),
 	}
-	s.printer.unforwarded = withholds
 	if s.forwarding, err = s.openForwarding(until, targets, o.Forward); err == nil {
 		receiver.OnStored(s.forwarding.Wake)
 		err = s.warnOthers(ctx)
@@ -155,16 +161,14 @@ func runListen(ctx context.Context, c *command.Call, o listenOptions) error {
 		return errors.Join(err, l.Close())
 	}
 	err = s.serve(ctx, until, l, counts.LastEvent, o)
-	if lost, ok := errors.AsType[*store.Error](context.Cause(until)); ok {
+	cause := context.Cause(until)
+	if lost, ok := errors.AsType[*store.Error](cause); ok {
 		return errors.Join(lost, err)
 	}
-	if err != nil {
-		return err
+	if n := s.printer.summary.Events; err == nil && n < o.ExitAfter && errors.Is(cause, command.ErrTimeUp) {
+		err = fmt.Errorf("%w: %d of %s received", command.ErrTimeUp, n, command.Plural(o.ExitAfter, "new event"))
 	}
-	if n := s.printer.summary.Events; n < o.ExitAfter && errors.Is(context.Cause(until), command.ErrTimeUp) {
-		return fmt.Errorf("%w: %d of %s received", command.ErrTimeUp, n, command.Plural(o.ExitAfter, "new event"))
-	}
-	return nil
+	return err
 }
 
 type server struct {
@@ -178,14 +182,15 @@ type server struct {
 	end        context.CancelCauseFunc // ends serve
 	url        string                  // to which deliveries are sent
 	mode       string                  // webhook.verify in force
+	identity   string                  // of the store
 	verify     atomic.Value            // string: how it verifies, see [app.Session.VerifyPrint]
+	printing   sync.Mutex              // held while a goroutine of serve prints
 }
 
 // serve receives until the context until ends or the time limit, counted from the announcement, is over. After enough
 // events it waits for the targets until ctx ends. It prints events after lastEvent.
 func (s *server) serve(ctx, until context.Context, l net.Listener, lastEvent int64, o listenOptions) error {
 	defer runtime.KeepAlive(make([]byte, heapSlack))
-	var printing sync.Mutex
 	arrivals, offers := s.receiver.Subscribe(), s.receiver.Subscribe()
 	follow, stopFollowing := context.WithCancel(context.WithoutCancel(until))
 	g, serving := errgroup.WithContext(until)
@@ -199,13 +204,13 @@ func (s *server) serve(ctx, until context.Context, l net.Listener, lastEvent int
 	})
 	g.Go(func() error {
 		return s.receiver.Follow(follow, lastEvent, func(n listen.Notification) error {
-			printing.Lock()
-			defer printing.Unlock()
+			s.printing.Lock()
+			defer s.printing.Unlock()
 			return s.printer.print(n)
 		})
 	})
 	g.Go(func() error {
-		return s.forwarding.run(follow, s.call.Hard(context.WithoutCancel(until)), &printing)
+		return s.forwarding.run(follow, s.call.Hard(context.WithoutCancel(until)), &s.printing)
 	})
 	background := func(run func()) {
 		g.Go(func() error {
@@ -213,17 +218,15 @@ func (s *server) serve(ctx, until context.Context, l net.Listener, lastEvent int
 			return nil
 		})
 	}
-	background(func() {
-		s.db.Follower().Run(follow, arrivals,
-			func(err error) { s.warnings.warn("events do not update trackings for now", err) })
-	})
+	warn := func(err error) { s.warnings.warn("events do not update trackings for now", err) }
+	background(func() { s.db.Follower().Run(follow, arrivals, warn) })
 	if err := s.register(ctx); err != nil {
 		s.warnings.warn("other commands can't find this listener", err)
 	}
 	background(func() { s.stayRegistered(serving) })
 	background(func() { s.wakeOnChanges(follow) })
-	background(func() { s.followSettings(serving, &printing) })
-	background(func() { s.offerScheme(serving, offers, &printing) })
+	background(func() { s.followSettings(serving) })
+	background(func() { s.offerScheme(serving, offers) })
 	if s.page != nil {
 		background(func() {
 			if err := s.page.Run(serving); err != nil {
@@ -232,10 +235,8 @@ func (s *server) serve(ctx, until context.Context, l net.Listener, lastEvent int
 			}
 		})
 	}
-	printing.Lock()
-	err := s.announce(ctx, command.ServerURL(shownAddr(s.call.Config.Listen.Addr, l.Addr()), ""), o)
-	printing.Unlock()
-	if err != nil {
+	url := command.ServerURL(shownAddr(s.call.Config.Listen.Addr, l.Addr()), "")
+	if err := s.announce(ctx, url, o); err != nil {
 		g.Go(func() error { return err }) // ends the other goroutines
 		return g.Wait()
 	}
@@ -301,14 +302,15 @@ func shownAddr(asked string, addr net.Addr) string {
 	return net.JoinHostPort(host, strconv.Itoa(tcp.Port))
 }
 
-// newReceiver returns a receiver that verifies as the settings say. withholds says that unverified deliveries are not
-// forwarded. It returns the errors of [app.Session.Verifier].
-func newReceiver(s *app.Session, opened *app.Store, warnings *storeWarnings, withholds bool) (*listen.Receiver, error) {
+// newReceiver returns a receiver that verifies as the settings say. It returns the errors of [app.Session.Verifier].
+func newReceiver(
+	s *app.Session, opened *app.Store, warnings *storeWarnings, forwarding forwardOptions,
+) (*listen.Receiver, error) {
 	o, err := verification(s)
 	if err != nil {
 		return nil, err
 	}
-	o.Store, o.MaxBody, o.Withholds = opened.Inbox, int64(s.Config.Listen.MaxBody), withholds
+	o.Store, o.MaxBody, o.Withholds = opened.Inbox, int64(s.Config.Listen.MaxBody), forwarding.withholds()
 	o.Unverified = &listen.UnverifiedLimit{
 		MaxBytes: int64(s.Config.Listen.MaxUnverified), CountBytes: opened.Retention.UnverifiedBytes,
 	}
@@ -327,18 +329,16 @@ func newReceiver(s *app.Session, opened *app.Store, warnings *storeWarnings, wit
 func verification(s *app.Session) (o listen.Options, err error) {
 	w := s.Config.Webhook
 	verifier, err := s.Verifier()
-	if err != nil {
+	switch {
+	case err != nil:
 		return o, err
-	}
-	if verifier == nil && w.Verify == "enforce" {
+	case verifier != nil:
+		o.Verify, o.Scheme, o.Enforce = verifier.Verify, w.Scheme, w.Verify == "enforce"
+	case w.Verify == "off":
+		o.Unverifiable = inbox.Unsigned
+	case w.Verify == "enforce":
 		return o, s.Config.Refuse("webhook.verify", "enforce needs a scheme to verify with",
 			"set webhook.scheme, or webhook.verify: observe")
-	}
-	if w.Verify == "off" {
-		o.Unverifiable = inbox.Unsigned
-	}
-	if verifier != nil {
-		o.Verify, o.Scheme, o.Enforce = verifier.Verify, w.Scheme, w.Verify == "enforce"
 	}
 	return o, nil
 }
@@ -354,13 +354,4 @@ func (o *uiOptions) flags(cmd *cobra.Command) {
 	o.Place.Flags(cmd)
 	cmd.Flags().StringVar(&o.File, "ui-file", "", "write the page's URL to `FILE`, and print it without its token")
 	command.Section(cmd.Flags(), "Page", "ui", "ui-addr", "ui-token-file", "ui-file")
-}
-
-func (o *uiOptions) check(c *command.Call) error {
-	for _, name := range []string{"ui-addr", "ui-token-file", "ui-file"} {
-		if !o.On && c.Cmd.Flags().Changed(name) {
-			return command.Usagef("add --ui", "--%s is of use with --ui only", name)
-		}
-	}
-	return nil
 }

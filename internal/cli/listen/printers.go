@@ -39,12 +39,12 @@ type eventPrinter struct {
 	summary      summaryJSON
 }
 
-func newEventPrinter(c *command.Call, before inbox.Counts, exitAfter int64, stop func()) *eventPrinter {
+func newEventPrinter(c *command.Call, before inbox.Counts, o listenOptions, stop func()) *eventPrinter {
 	w := c.Config.Webhook
 	return &eventPrinter{
 		out: c.Out, io: c.IO, names: view.NewStatusFormatter(c.Config.Statuses), hide: c.SecretMasker(),
-		observe: w.Scheme != "" && w.Verify == "observe",
-		stop:    stop, exitAfter: exitAfter, lastDelivery: before.Deliveries, lastIndex: math.MaxInt,
+		observe: w.Scheme != "" && w.Verify == "observe", unforwarded: o.Forward.withholds(),
+		stop: stop, exitAfter: o.ExitAfter, lastDelivery: before.Deliveries, lastIndex: math.MaxInt,
 	}
 }
 

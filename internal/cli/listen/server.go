@@ -47,6 +47,8 @@ type targetJSON struct {
 
 // announce prints where deliveries are accepted, how they are verified, stored and forwarded, and the page's URL.
 func (s *server) announce(ctx context.Context, url string, o listenOptions) error {
+	s.printing.Lock()
+	defer s.printing.Unlock()
 	page := ""
 	if s.page != nil {
 		if err := command.WriteReadyFile(ctx, s.page.SecretURL(), o.UI.File); err != nil {
@@ -83,15 +85,13 @@ func (s *server) announce(ctx context.Context, url string, o listenOptions) erro
 	fact("Scheme   ", scheme)
 	fact("Mode     ", mode)
 	fact("Store    ", s.db.Path)
-	for i, t := range s.forwarding.targets {
-		name := "Targets  "
-		if i > 0 {
-			name = strings.Repeat(" ", len(name))
-		}
+	name := "Targets  "
+	for _, t := range s.forwarding.targets {
 		fact(name, view.Sink(inbox.Sink{SinkKey: t.Key()}))
+		name = strings.Repeat(" ", len(name))
 	}
 	if len(s.forwarding.targets) == 0 {
-		fact("Targets  ", "none; --forward-to URL forwards deliveries")
+		fact(name, "none; --forward-to URL forwards deliveries")
 	}
 	if err := s.forwarding.printBacklog(ctx); err != nil {
 		return err
@@ -120,8 +120,8 @@ func describeScheme(s *app.Session) (scheme, mode string, err error) {
 	return w.Scheme + ", " + signature.Describe(found), mode, nil
 }
 
-// followSettings applies changes of the configuration file to verification. It holds printing while it prints.
-func (s *server) followSettings(ctx context.Context, printing sync.Locker) {
+// followSettings applies changes of the configuration file to verification.
+func (s *server) followSettings(ctx context.Context) {
 	paths, err := config.Locate(s.call.Sources())
 	if err != nil {
 		return // the settings were loaded without a file
@@ -140,7 +140,7 @@ func (s *server) followSettings(ctx context.Context, printing sync.Locker) {
 			continue
 		}
 		modified, size = at, bytes
-		printing.Lock()
+		s.printing.Lock()
 		switch err := s.reload(ctx); {
 		case err != nil && ctx.Err() == nil:
 			failed = true
@@ -149,7 +149,7 @@ func (s *server) followSettings(ctx context.Context, printing sync.Locker) {
 			failed = false
 			s.call.IO.Note("The configuration can be used again")
 		}
-		printing.Unlock()
+		s.printing.Unlock()
 	}
 }
 
@@ -161,11 +161,7 @@ func (s *server) reload(ctx context.Context) error {
 	if w := now.Config.Webhook; w.Verify == "off" && s.mode != "off" {
 		return command.Usagef("restart `waybill listen`", "webhook.verify: off takes effect when `waybill listen` starts")
 	}
-	identity, err := s.db.DB.Identity(ctx)
-	if err != nil {
-		return err
-	}
-	verify, err := now.VerifyPrint(identity)
+	verify, err := now.VerifyPrint(s.identity)
 	if err != nil || verify == s.verify.Load() && now.Config.Webhook.Verify == s.mode {
 		return err
 	}
@@ -187,7 +183,7 @@ func (s *server) reload(ctx context.Context) error {
 
 // offerScheme prints on a terminal, once, which scheme the received deliveries fit while none is set. It tries after
 // three deliveries, and again whenever their number has doubled.
-func (s *server) offerScheme(ctx context.Context, arrivals <-chan struct{}, printing sync.Locker) {
+func (s *server) offerScheme(ctx context.Context, arrivals <-chan struct{}) {
 	if w := s.call.Config.Webhook; w.Scheme != "" || w.Verify == "off" || !s.call.Out.Out().IsTerminal() {
 		return
 	}
@@ -211,11 +207,11 @@ func (s *server) offerScheme(ctx context.Context, arrivals <-chan struct{}, prin
 		if err != nil || !ok {
 			continue // learn says why
 		}
-		printing.Lock()
+		s.printing.Lock()
 		s.call.IO.Note("The deliveries fit a scheme: %s", signature.Describe(scheme))
 		s.call.IO.Hint("pin it in another terminal; this listener then verifies by it")
 		s.call.IO.Next(s.call.CommandLine("signature", "learn", "--pin", "learned"))
-		printing.Unlock()
+		s.printing.Unlock()
 		return
 	}
 }
@@ -288,17 +284,10 @@ func (s *server) stayRegistered(ctx context.Context) {
 
 func (s *server) wakeOnChanges(ctx context.Context) {
 	changes := s.db.Changes.Watch(ctx)
-	for {
-		select {
-		case <-changes:
-		case <-ctx.Done():
-			return
-		}
+	for pace.Sleep(ctx, wakeRest) == nil {
+		pace.Wait(ctx, changes, time.Time{})
 		s.receiver.Wake()
 		s.forwarding.WakeAll()
-		if pace.Sleep(ctx, wakeRest) != nil {
-			return
-		}
 	}
 }
 
@@ -308,11 +297,10 @@ func (s *server) warnOthers(ctx context.Context) error {
 		return err
 	}
 	s.forwarding.warnShared(running)
-	identity, err := s.db.DB.Identity(ctx)
-	if err != nil {
+	if s.identity, err = s.db.DB.Identity(ctx); err != nil {
 		return err
 	}
-	verify, err := s.call.VerifyPrint(identity)
+	verify, err := s.call.VerifyPrint(s.identity)
 	if s.verify.Store(verify); err == nil {
 		s.warnVerify(running)
 	}
