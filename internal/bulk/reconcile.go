@@ -40,6 +40,7 @@ type reconciler struct {
 // reconcilePass queries each unknown row of a run's input once.
 type reconcilePass struct {
 	*reconciler
+	controls        []ledger.UnknownRow // accepted rows, queried around each page: without one, absence proves nothing
 	announced       bool
 	unknown         int64              // rows still unknown
 	absent          int64              // of these, rows with one proven absence
@@ -88,8 +89,7 @@ func (r *reconciler) reconcileUnknown(ctx context.Context) (*reconcilePass, erro
 	if len(page) == 0 {
 		return p, nil
 	}
-	err := p.resolvePage(ctx, page)
-	return p, err
+	return p, p.resolvePage(ctx, page)
 }
 
 // absentSince returns when a row's absence was first proven, on the monotonic clock. For an absence that an earlier
@@ -118,7 +118,7 @@ func (p *reconcilePass) keepAbsent(due time.Time) {
 }
 
 // resolvePage records the proven results even if a query fails.
-func (p *reconcilePass) resolvePage(ctx context.Context, page []ledger.UnknownRow) error {
+func (p *reconcilePass) resolvePage(ctx context.Context, page []ledger.UnknownRow) (err error) {
 	if !p.announced {
 		p.announced = true
 		rows, err := p.Ledger.CountRows(ctx, p.Run.ID)
@@ -131,14 +131,13 @@ func (p *reconcilePass) resolvePage(ctx context.Context, page []ledger.UnknownRo
 			p.Note("Checking rows with unknown outcome (run %d)", p.Run.ID)
 		}
 	}
-	controls, err := p.Ledger.Controls(ctx, maxControls)
-	if err != nil {
+	if p.controls, err = p.Ledger.Controls(ctx, maxControls); err != nil {
 		return err
 	}
-	if err := p.queryControls(ctx, controls, byReferID); err != nil {
+	if err := p.queryControls(ctx, byReferID); err != nil {
 		return err
 	}
-	controlNumbers := sync.OnceValue(func() error { return p.queryControls(ctx, controls, byNumber) })
+	controlNumbers := sync.OnceValue(func() error { return p.queryControls(ctx, byNumber) })
 	proofs, asked := p.proveAll(ctx, page, controlNumbers, p.Checked)
 	failed := cmp.Or(asked, p.dropUnprovenProcessing(ctx, proofs))
 	if err := p.resolvePresent(context.WithoutCancel(ctx), proofs); err != nil || failed != nil {
@@ -149,11 +148,11 @@ func (p *reconcilePass) resolvePage(ctx context.Context, page []ledger.UnknownRo
 		if !slices.ContainsFunc(proofs, isAbsent) {
 			continue
 		}
-		if err := p.queryControls(ctx, controls, by); err != nil {
+		if err := p.queryControls(ctx, by); err != nil {
 			return err
 		}
 	}
-	return p.resolveOthers(context.WithoutCancel(ctx), proofs, len(controls) > 0)
+	return p.resolveOthers(context.WithoutCancel(ctx), proofs)
 }
 
 func (p *reconcilePass) resolvePresent(ctx context.Context, proofs []*proof) error {
@@ -186,19 +185,18 @@ func (pr *prover) resolve(ctx context.Context, state ledger.State, found []ledge
 	return nil
 }
 
-func (p *reconcilePass) resolveOthers(ctx context.Context, proofs []*proof, controlled bool) error {
+func (p *reconcilePass) resolveOthers(ctx context.Context, proofs []*proof) error {
 	var again, stay []ledger.Resolution
 	for _, f := range proofs {
 		if f == nil || f.presence == tracking.PresenceNamed {
 			continue
 		}
-		// The response to a row with a shape is proven once a row is accepted.
-		if !controlled && f.row.Shape != "" && f.presence == tracking.PresenceAbsent {
+		if len(p.controls) == 0 && f.row.Shape != "" && f.presence == tracking.PresenceAbsent {
 			p.unknown++
 			p.uncontrolled++
-			continue
+			continue // its response is proven once a row is accepted
 		}
-		found := p.resolution(f, controlled)
+		found := p.resolution(f)
 		if found.State == ledger.Pending {
 			again = append(again, found)
 		} else {
@@ -212,54 +210,49 @@ func (p *reconcilePass) resolveOthers(ctx context.Context, proofs []*proof, cont
 	return p.resolve(ctx, ledger.Unknown, stay)
 }
 
-// resolution says what a proof other than present means for a row. controlled says that the ledger had controls:
-// without them absence proves nothing.
+// resolution says what a proof other than present means for a row.
 //
 // An earlier absence no longer counts once a control was not found, or an absent row was found: the service does not
 // always find rows that it has.
-func (p *reconcilePass) resolution(f *proof, controlled bool) ledger.Resolution {
+func (p *reconcilePass) resolution(f *proof) ledger.Resolution {
 	x := f.row
 	found := ledger.Resolution{Row: x.Row, Batch: x.Batch, State: ledger.Unknown, Reason: f.why}
 	delete(p.absences, x.Row)
 	switch {
 	case f.presence == tracking.PresenceProcessing:
 		p.processing++
-		return found
 	case f.presence == tracking.PresenceUndecided:
-		return found
-	case !controlled:
+	case len(p.controls) == 0:
 		p.uncontrolled++
 		if p.resendable == nil && f.by == byReferID {
 			p.resendable = &ledger.Resolution{Row: x.Row, Batch: x.Batch, State: ledger.Pending}
 		}
 		found.Reason = "not found (" + f.fingerprint + "), but without an accepted row in the account this proves nothing" +
 			"; --unknown resend-one sends one row to find out"
-		return found
 	case p.missedControl[f.by] != "":
 		found.Reason = "not found (" + f.fingerprint + "), but an accepted row is not found either: " + p.missedControl[f.by]
 		if f.by == byNumber {
 			found.Reason = "number not found (" + f.fingerprint + "), but an accepted row is not found by its number either: " +
 				p.missedControl[f.by] + "; set query.tracking_number_param (`waybill doctor --probe` finds it)"
 		}
-		return found
 	case x.Unsent, !x.AbsentSince.IsZero() && x.Fingerprint == f.fingerprint && !p.flapped:
 		found.State, found.Reason = ledger.Pending, ""
-		return found
+	default:
+		if !x.AbsentSince.IsZero() {
+			p.changedAbsences++
+		}
+		p.absences[x.Row] = f.answered
+		p.keepAbsent(f.answered.Add(p.RecheckDelay))
+		found.AbsentSince, found.Fingerprint = f.answered, f.fingerprint
+		found.Reason = "not found once (" + f.fingerprint + "); sent again only if it is still not found after --settle"
 	}
-	if !x.AbsentSince.IsZero() {
-		p.changedAbsences++
-	}
-	p.absences[x.Row] = f.answered
-	p.keepAbsent(f.answered.Add(p.RecheckDelay))
-	found.AbsentSince, found.Fingerprint = f.answered, f.fingerprint
-	found.Reason = "not found once (" + f.fingerprint + "); sent again only if it is still not found after --settle"
 	return found
 }
 
-// queryControls queries accepted rows, and records the first that is not found. An absence counts only if such
+// queryControls queries the controls, and records the first that is not found. An absence counts only if such
 // queries find all controls, before and after: a service that misses some of its rows may miss the absent row too.
-func (p *reconcilePass) queryControls(ctx context.Context, controls []ledger.UnknownRow, by identifier) error {
-	for _, x := range controls {
+func (p *reconcilePass) queryControls(ctx context.Context, by identifier) error {
+	for _, x := range p.controls {
 		if p.missedControl[by] != "" {
 			return nil
 		}
