@@ -50,24 +50,7 @@ deliveries that were answered 401, with their IDs, the sender's address and why.
 			"waybill events list --filter 'status=1,number=1Z*'", "waybill events list --refer-id ORD-1001",
 			"waybill events list --limit 0 -o jsonl", "waybill events list --pending", "waybill events list --dead",
 			"waybill events list --refused"),
-		RunE: f.RunE(func(ctx context.Context, c *command.Call, _ []string) error {
-			if err := command.CheckLimit(o.Limit); err != nil {
-				return err
-			}
-			if err := command.CheckNotEmpty(c.Cmd, "event", "tracking-number", "refer-id", "filter", "since"); err != nil {
-				return err
-			}
-			switch {
-			case o.After != "" && (o.Dead || o.Pending || o.Refused):
-				return command.Usagef("leave one of them out",
-					"--after and --dead, --pending or --refused exclude each other")
-			case o.Dead, o.Pending:
-				return runListOutbox(ctx, c, o)
-			case o.Refused:
-				return runListRefused(ctx, c, o)
-			}
-			return runList(ctx, c, o)
-		}),
+		RunE: f.RunE(func(ctx context.Context, c *command.Call, _ []string) error { return runList(ctx, c, o) }),
 	}
 	flags := cmd.Flags()
 	command.LimitFlag(flags, &o.Limit, 50)
@@ -161,6 +144,23 @@ func eventsAbout(ctx context.Context, trackings ledger.Trackings, referID string
 }
 
 func runList(ctx context.Context, c *command.Call, o listOptions) error {
+	empty := command.CheckNotEmpty(c.Cmd, "event", "tracking-number", "refer-id", "filter", "since")
+	if err := cmp.Or(command.CheckLimit(o.Limit), empty); err != nil {
+		return err
+	}
+	switch {
+	case o.After != "" && (o.Dead || o.Pending || o.Refused):
+		return command.Usagef("leave one of them out", "--after and --dead, --pending or --refused exclude each other")
+	case o.Dead, o.Pending:
+		return runListOutbox(ctx, c, o)
+	case o.Refused:
+		return runListRefused(ctx, c, o)
+	default:
+		return runListEvents(ctx, c, o)
+	}
+}
+
+func runListEvents(ctx context.Context, c *command.Call, o listOptions) error {
 	q, queryErr := o.query()
 	filter, err := parseFilter(c, o.Filter)
 	if err := cmp.Or(queryErr, err); err != nil {

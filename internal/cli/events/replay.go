@@ -111,59 +111,66 @@ func runReplay(ctx context.Context, c *command.Call, o replayOptions) error {
 	if err != nil {
 		return err
 	}
-	db, err := c.ExistingStore(ctx)
-	if err != nil {
+	sender, err := o.newSender(ctx, c, sel)
+	if err != nil || len(sender.Items) == 0 {
 		return err
 	}
-	in, out := db.Received(), inbox.Outbox(nil)
-	if db != nil {
-		out = db.Outbox
-	}
-	items, left, err := replay.Select(ctx, in, out, sel)
-	if err != nil {
-		return err
-	}
-	targets := targetsOf(items)
-	if err := o.noteSelection(c.IO, items, left, targets); err != nil || len(items) == 0 {
-		return err
-	}
-	if sel.To == nil {
-		if err := requireHere(ctx, db, targets); err != nil {
-			return err
-		}
-	}
-	if err := noteWhole(ctx, c.IO, in, sel.IDs); err != nil {
-		return err
-	}
-	headers := map[string][]webhook.Field{}
-	sender := &replay.Sender{Inbox: in, Outbox: out, Items: items, Headers: headers, Sign: signer.Sign}
+	targets := targetsOf(sender.Items)
+	sender.Sign, sender.Headers = signer.Sign, map[string][]webhook.Field{}
 	if sender.Withhold, err = c.SecretMatcher(); err != nil {
 		return err
 	}
-	if err := o.addEdit(ctx, c, sender); err != nil {
+	if err := o.addEdit(ctx, c, sender, signer); err != nil {
 		return err
 	}
 	if err := AddTargetHeaders(c, o.Headers, targets); err != nil {
 		return err
 	}
 	for _, t := range targets {
-		headers[t.URL.String()] = t.Headers
+		sender.Headers[t.URL.String()] = t.Headers
 	}
-	k.kind, k.Load = "replay", sender.Load
-	k.several = len(targets) > 1
+	k.kind, k.Load, k.several = "replay", sender.Load, len(targets) > 1
 	if !k.several {
 		c.IO.Note("Replaying to %s", targets[0].Show())
 	}
 	k.fill = func(j *Sent, i int) {
-		if j.DeliveryName = view.NewDeliveryName(items[i].ID); !o.changes() {
-			j.Attempt = items[i].Attempt + 1 + j.Copy
+		item := sender.Items[i]
+		if j.DeliveryName = view.NewDeliveryName(item.ID); !o.changes() {
+			j.Attempt = item.Attempt + 1 + j.Copy
 		}
 	}
 	if !o.Corrupt {
 		k.settle = func(res forward.Result) error { return sender.Settle(ctx, res) }
 	}
 	k.noteSeed("")
-	return k.run(ctx, len(items))
+	return k.run(ctx, len(sender.Items))
+}
+
+// newSender returns a sender of the selected deliveries, and prints notes about them. It may have nothing to send.
+func (o replayOptions) newSender(ctx context.Context, c *command.Call, sel replay.Selection) (*replay.Sender, error) {
+	db, err := c.ExistingStore(ctx)
+	if err != nil {
+		return nil, err
+	}
+	sender := &replay.Sender{Inbox: db.Received()}
+	if db != nil {
+		sender.Outbox = db.Outbox
+	}
+	items, left, err := replay.Select(ctx, sender.Inbox, sender.Outbox, sel)
+	if err != nil {
+		return nil, err
+	}
+	sender.Items = items
+	targets := targetsOf(items)
+	if err := o.noteSelection(c.IO, items, left, targets); err != nil || len(items) == 0 {
+		return sender, err
+	}
+	if sel.To == nil {
+		if err := requireHere(ctx, db, targets); err != nil {
+			return nil, err
+		}
+	}
+	return sender, noteWhole(ctx, c.IO, sender.Inbox, sel.IDs)
 }
 
 // noteWhole prints a note for IDs that name one of several events: the whole delivery is sent.
@@ -254,7 +261,7 @@ func (o replayOptions) signer(k *sending) (signer *Signer, err error) {
 }
 
 // addEdit makes the sender edit deliveries before it sends them, if --edit or --set is given. It opens the editor.
-func (o replayOptions) addEdit(ctx context.Context, c *command.Call, sender *replay.Sender) error {
+func (o replayOptions) addEdit(ctx context.Context, c *command.Call, sender *replay.Sender, signer *Signer) error {
 	set, err := o.parseSet()
 	if err != nil || !o.changes() {
 		return err
@@ -271,13 +278,9 @@ func (o replayOptions) addEdit(ctx context.Context, c *command.Call, sender *rep
 		}
 		change = func([]byte) ([]byte, error) { return edited, nil } //nolint:unparam // the signature of SetMembers
 	}
-	signed := o.Scheme != "" || c.Config.Webhook.Scheme != ""
 	sender.Edit = func(d inbox.Delivery) (inbox.Delivery, error) {
-		if !signed {
-			d = WithoutSignature(c.Session, d)
-		}
-		d.Body, err = change(d.Body)
-		return d, err
+		body, err := change(d.Body)
+		return signer.WithBody(c.Session, d, body), err
 	}
 	return nil
 }
@@ -311,9 +314,12 @@ func editBody(ctx context.Context, c *command.Call, body []byte) ([]byte, error)
 	return bytes.TrimSuffix(edited, []byte("\n")), err
 }
 
-// WithoutSignature returns d without digests and without the signatures of the scheme in force and of the scheme that d
-// was verified by: they do not fit an edited copy.
-func WithoutSignature(s *app.Session, d inbox.Delivery) inbox.Delivery {
+// WithBody returns d with another body. Unless g signs it again, it has no digests, and no signatures of the scheme in
+// force and of the scheme that d was verified by: they do not fit the body.
+func (g *Signer) WithBody(s *app.Session, d inbox.Delivery, body []byte) inbox.Delivery {
+	if d.Body = body; g != nil {
+		return d
+	}
 	headers, parameters := []string{"Digest", "Content-Digest", "Repr-Digest", "Content-MD5"}, []string{}
 	for _, name := range []string{s.Config.Webhook.Scheme, d.Scheme} {
 		scheme, err := s.Scheme(name)

@@ -89,11 +89,7 @@ func (p *Page) send(r *http.Request) (any, error) {
 	sender.Headers = map[string][]webhook.Field{t.URL.String(): t.Headers}
 	if o.Body != nil {
 		kind, sender.Edit = "send", func(d inbox.Delivery) (inbox.Delivery, error) {
-			if signer == nil {
-				d = events.WithoutSignature(p.Call.Session, d)
-			}
-			d.Body = []byte(*o.Body)
-			return d, nil
+			return signer.WithBody(p.Call.Session, d, []byte(*o.Body)), nil
 		}
 		if !json.Valid([]byte(*o.Body)) {
 			notes = append(notes, "the body is not JSON, and was sent as it is")
