@@ -34,13 +34,7 @@ type listOptions struct {
 	FailAny bool
 }
 
-// NewList returns the command list.
-func NewList(f *command.Factory) *cobra.Command {
-	var o listOptions
-	cmd := &cobra.Command{
-		Use:   "list",
-		Short: "List your trackings and their status",
-		Long: fmt.Sprintf(`list prints every tracking in the store with its last known status, and when and
+const listHelp = `list prints every tracking in the store with its last known status, and when and
 from which source it was updated: the service's responses or verified events. With
 --refresh it queries the service first, and exits as show does if queries fail.
 
@@ -78,7 +72,15 @@ Columns of an input that are not sent, such as customer, are kept with its rows:
 --where customer='Ann*' filters by them.
 
 An accepted tracking without a response or event is "not checked yet" (phase
-"notAsked" in JSON).`, terminalRows),
+"notAsked" in JSON).`
+
+// NewList returns the command list.
+func NewList(f *command.Factory) *cobra.Command {
+	var o listOptions
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "List your trackings and their status",
+		Long:  fmt.Sprintf(listHelp, terminalRows),
 		Example: command.Example("waybill list", "waybill list --status delivered", "waybill list --problem --fail-if-any",
 			"waybill list --refer-id 'ORD-10*' --sort -received", "waybill list --stuck=3d --carrier dhl",
 			"waybill list --created 2026-11-01..2026-11-07 --status not-checked",

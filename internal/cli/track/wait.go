@@ -253,19 +253,21 @@ func (w *waiter) wait(ctx context.Context, all targets, show func(query.TargetRe
 	}
 	cause := a.run(timed)
 	switch {
-	case errors.Is(cause, errEnough):
+	case errors.Is(cause, errEnough), cause == nil && w.asked.Any && a.tally.met == 0 && a.tally.failed == 0:
 		return nil
 	case errors.Is(cause, errFailOn):
-		show := []string{"show", failed}
-		if by := w.call.Cmd.Flags().Lookup("by"); by.Changed {
-			show = append(show, "--by", by.Value.String())
-		}
-		err := fmt.Errorf("%s meets --fail-on %s", command.Quoted(failed), w.failOn.text)
-		return &command.ExitError{Code: command.Partial, Err: err, Next: w.call.CommandLine(show...)}
-	case cause == nil && w.asked.Any && a.tally.met == 0 && a.tally.failed == 0:
-		return nil
+		return w.failOnError(failed)
 	}
 	return a.exitError(cause, w.stopError, w.next)
+}
+
+func (w *waiter) failOnError(ref string) error {
+	show := []string{"show", ref}
+	if by := w.call.Cmd.Flags().Lookup("by"); by.Changed {
+		show = append(show, "--by", by.Value.String())
+	}
+	err := fmt.Errorf("%s meets --fail-on %s", command.Quoted(ref), w.failOn.text)
+	return &command.ExitError{Code: command.Partial, Err: err, Next: w.call.CommandLine(show...)}
 }
 
 func (w *waiter) begin(total int64, deadline time.Time) (stop func()) {
@@ -328,12 +330,10 @@ func (w *waiter) meets(ctx context.Context, all []query.TargetResult) error {
 		if err != nil {
 			return err
 		}
+		e.Matched = e.Matched || bad
 		w.mu.Lock()
-		if len(e.Result.Trackings) > 0 { // replaces an earlier result
-			delete(w.bad, e.Target)
-		}
-		if bad {
-			e.Matched, w.bad[e.Target] = true, true
+		if bad || len(e.Result.Trackings) > 0 { // replaces an earlier result
+			w.bad[e.Target] = bad
 		}
 		w.mu.Unlock()
 	}
