@@ -276,17 +276,7 @@ func (k *Execution) exitError(res Result, first string, sendErr error) error {
 		e.Hint = command.HintOf(sendErr)
 		k.addStopHint(e, res, sendErr)
 	case code == command.Unknown:
-		e.Err = fmt.Errorf("%s with unknown outcome%s%s", command.Plural(res.Unknown, "row"), alsoRejected(res), first)
-		e.Hint = k.rerun() + " to check them with the service; a row is sent again only if the service does not have it"
-		switch {
-		case k.Policy.Unknown == bulk.Reconcile && k.unprovable:
-			e.Next = k.Call.CommandLine("runs", "resume", res.Run, "--unknown", string(bulk.ResendOne))
-			e.Hint = "`" + e.Next + "` sends one of them again and checks that the service finds it; " +
-				"this one row may be created twice"
-		case k.Policy.Unknown == bulk.Keep:
-			e.Hint = "run without --unknown keep to check them with the service"
-			e.Next = k.Call.CommandLine("runs", "resume", res.Run)
-		}
+		k.describeUnknown(e, res, first)
 	case res.Rejected > 0 && !k.Gate.Covers("rejected"):
 		e.Err = fmt.Errorf("%s rejected%s", command.Plural(res.Rejected, "row"), first)
 		e.Hint = "write them to a file with the next command, fix them, then create that file; " +
@@ -324,11 +314,23 @@ func (res Result) counts() string {
 	return view.Counts(ledger.RunSummary{Counts: counts, Superseded: res.Superseded, Dismissed: res.Dismissed})
 }
 
-func alsoRejected(res Result) string {
-	if res.Rejected == 0 {
-		return ""
+func (k *Execution) describeUnknown(e *command.ExitError, res Result, first string) {
+	rejected := ""
+	if res.Rejected > 0 {
+		rejected = fmt.Sprintf(" and %d rejected", res.Rejected)
 	}
-	return fmt.Sprintf(" and %d rejected", res.Rejected)
+	e.Err = fmt.Errorf("%s with unknown outcome%s%s", command.Plural(res.Unknown, "row"), rejected, first)
+	switch {
+	case k.Policy.Unknown == bulk.Reconcile && k.unprovable:
+		e.Next = k.Call.CommandLine("runs", "resume", res.Run, "--unknown", string(bulk.ResendOne))
+		e.Hint = "`" + e.Next + "` sends one of them again and checks that the service finds it; " +
+			"this one row may be created twice"
+	case k.Policy.Unknown == bulk.Keep:
+		e.Next = k.Call.CommandLine("runs", "resume", res.Run)
+		e.Hint = "run without --unknown keep to check them with the service"
+	default:
+		e.Hint = k.rerun() + " to check them with the service; a row is sent again only if the service does not have it"
+	}
 }
 
 func (k *Execution) rerun() string {
@@ -344,8 +346,8 @@ func (k *Execution) rejectedCSV() string {
 }
 
 func (k *Execution) addStopHint(e *command.ExitError, res Result, err error) {
-	var stop *bulk.StopError
-	if !errors.As(err, &stop) {
+	stop, ok := errors.AsType[*bulk.StopError](err)
+	if !ok {
 		return
 	}
 	then := "; then " + k.rerun() + " to continue"
