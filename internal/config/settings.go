@@ -2,6 +2,7 @@ package config
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -81,7 +82,7 @@ const (
 func Settings() []Setting { return table() }
 
 // table returns every setting. It is built once.
-var table = sync.OnceValue(func() []Setting { return append(sending(), receiving()...) })
+var table = sync.OnceValue(func() []Setting { return slices.Concat(general(), creating(), receiving()) })
 
 func define(key string, kind Kind, help string, s Setting) Setting {
 	s.Key, s.Kind, s.Help = key, kind, help
@@ -93,7 +94,8 @@ func define(key string, kind Kind, help string, s Setting) Setting {
 	return s
 }
 
-func sending() []Setting {
+// general returns the settings of every command.
+func general() []Setting {
 	return []Setting{
 		define("output", KindChoice, "output format",
 			Setting{Flag: "output", Choices: []string{"table", "json", "jsonl", "csv", "xlsx"}, preset: "table"}),
@@ -134,6 +136,12 @@ func sending() []Setting {
 			Setting{Flag: "timeout", Default: "depends on the command", preset: time.Duration(0)}),
 		define("request_timeout", KindDuration, "how long one request may take",
 			Setting{Flag: "request-timeout", Default: "30s, create --sync 2m", preset: time.Duration(0)}),
+	}
+}
+
+// creating returns the settings of requests, input files and trackings.
+func creating() []Setting {
+	return []Setting{
 		define("concurrency", KindInteger, "how many requests run at once",
 			Setting{Flag: "concurrency", Value: "N", Section: RequestsSection, preset: 4, least: 1, most: 256}),
 		define("batch_size", KindInteger, "rows in one create request",
