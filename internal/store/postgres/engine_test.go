@@ -42,7 +42,7 @@ func migrated(t *testing.T, url string) {
 	t.Helper()
 	conn := pgtest.Connect(t, url)
 	target := parsed(t, url)
-	if _, _, err := openSchema(t.Context(), conn, target.Place(), target.schema, false, false); err != nil {
+	if _, _, err := openSchema(t.Context(), conn, target.Place(), target.schema, store.Options{}); err != nil {
 		t.Fatal(err)
 	}
 }

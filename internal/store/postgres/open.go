@@ -109,7 +109,7 @@ func (e *engine) open(ctx context.Context, a *access, o store.Options) (made boo
 	})
 	if isReader(err) {
 		// All reachable servers were asked.
-		a.reads, readOnly = true, fail(e.place, "write", err)
+		a.reads, o.ReadOnly, readOnly = true, true, fail(e.place, "write", err)
 		err = e.connect(ctx, func(error) bool { return true })
 	}
 	if err != nil {
@@ -123,7 +123,7 @@ func (e *engine) open(ctx context.Context, a *access, o store.Options) (made boo
 		defer conn.Close() //nolint:errcheck // goes back to the pool
 		if err := native(conn, func(on *pgx.Conn) error {
 			var writable bool
-			made, writable, err = openSchema(ctx, on, e.place, e.schema, o.MustExist, a.reads)
+			made, writable, err = openSchema(ctx, on, e.place, e.schema, o)
 			if err == nil && !writable && readOnly == nil {
 				readOnly = e.readOnly("the role has no right to write")
 			}

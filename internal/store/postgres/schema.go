@@ -77,9 +77,9 @@ func readSchema(ctx context.Context, conn *pgx.Conn, place, schema string) (sche
 	return state, err
 }
 
-// openSchema checks the schema, and creates one if there is none, unless it must exist.
+// openSchema checks the schema, and creates one if there is none and the options allow it.
 func openSchema(
-	ctx context.Context, conn *pgx.Conn, place, schema string, mustExist, readOnly bool,
+	ctx context.Context, conn *pgx.Conn, place, schema string, o store.Options,
 ) (made, writable bool, err error) {
 	state, err := readSchema(ctx, conn, place, schema)
 	switch {
@@ -89,7 +89,7 @@ func openSchema(
 		return false, state.writable, &store.Error{Kind: store.ErrUnfinished, Path: place, Op: "open"}
 	case state.made:
 		return false, state.writable, nil
-	case mustExist || readOnly:
+	case o.MustExist || o.ReadOnly:
 		return false, false, &store.Error{Kind: store.ErrNotThere, Path: place, Op: "open"}
 	}
 	made, err = makeTables(ctx, conn, place, schema, schemaText)

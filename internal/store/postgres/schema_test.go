@@ -33,7 +33,7 @@ func newSchema(t *testing.T) *pgx.Conn {
 		return nil
 	}
 	conn, schema := connectSchema(t, of)
-	made, writable, err := openSchema(t.Context(), conn, "place", schema, false, false)
+	made, writable, err := openSchema(t.Context(), conn, "place", schema, store.Options{})
 	if !made || !writable || err != nil {
 		t.Fatalf("made %v, writable %v, %v", made, writable, err)
 	}
@@ -71,7 +71,7 @@ func TestProcessesThatOpenAtOnceMakeOneSchema(t *testing.T) {
 	for range cap(made) {
 		conn, schema := connectSchema(t, of)
 		wg.Go(func() {
-			one, writable, err := openSchema(t.Context(), conn, "place", schema, false, false)
+			one, writable, err := openSchema(t.Context(), conn, "place", schema, store.Options{})
 			if !writable || err != nil {
 				t.Errorf("writable %v, %v", writable, err)
 			}
@@ -121,7 +121,8 @@ func TestSchemaIsRefused(t *testing.T) {
 		}
 		const all = "SELECT COUNT(*) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = $1"
 		before := number(t, conn, all, schema)
-		_, _, err := openSchema(t.Context(), conn, "place", schema, tt.mustExist, tt.readOnly)
+		o := store.Options{MustExist: tt.mustExist, ReadOnly: tt.readOnly}
+		_, _, err := openSchema(t.Context(), conn, "place", schema, o)
 		if !errors.Is(err, tt.want) || (err == nil) != (tt.want == nil) {
 			t.Errorf("%s: %v, want %v", tt.name, err, tt.want)
 		}
@@ -167,7 +168,8 @@ func TestSchemaSQLForARole(t *testing.T) {
 		t.Fatal(err)
 	}
 	exec(t, conn, "SET ROLE app")
-	if _, _, err := openSchema(t.Context(), conn, "place", other, false, false); !errors.Is(kindOf(err), store.ErrNoRight) {
+	_, _, err := openSchema(t.Context(), conn, "place", other, store.Options{})
+	if !errors.Is(kindOf(err), store.ErrNoRight) {
 		t.Errorf("without the right to create: %v", err)
 	}
 	text, err := SchemaSQL(schema, "")
@@ -177,7 +179,8 @@ func TestSchemaSQLForARole(t *testing.T) {
 	if _, err := admin.PgConn().Exec(t.Context(), text).ReadAll(); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := openSchema(t.Context(), conn, "place", schema, false, false); !errors.Is(kindOf(err), store.ErrNoRight) {
+	_, _, err = openSchema(t.Context(), conn, "place", schema, store.Options{})
+	if !errors.Is(kindOf(err), store.ErrNoRight) {
 		t.Errorf("without rights to the schema: %v", err)
 	}
 	exec(t, admin, "DROP SCHEMA "+schema+" CASCADE")
@@ -191,7 +194,7 @@ func TestSchemaSQLForARole(t *testing.T) {
 		}
 		exec(t, admin, "ROLLBACK")
 	}
-	made, writable, err := openSchema(t.Context(), conn, "place", schema, false, false)
+	made, writable, err := openSchema(t.Context(), conn, "place", schema, store.Options{})
 	if made || !writable || err != nil {
 		t.Fatalf("made %v, writable %v, %v", made, writable, err)
 	}
@@ -204,7 +207,7 @@ func TestSchemaSQLForARole(t *testing.T) {
 		t.Errorf("the role makes tables: %v", err)
 	}
 	exec(t, admin, "REVOKE UPDATE ON "+schema+".meta FROM app")
-	if _, writable, err = openSchema(t.Context(), conn, "place", schema, false, false); writable || err != nil {
+	if _, writable, err = openSchema(t.Context(), conn, "place", schema, store.Options{}); writable || err != nil {
 		t.Errorf("a role that may not write: writable %v, %v", writable, err)
 	}
 }
