@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/waybill-cli/waybill/internal/store"
 )
@@ -56,17 +55,16 @@ func (e *engine) compact(ctx context.Context) (left []string, err error) {
 	}
 	for _, t := range tables {
 		command := "VACUUM (FULL, ANALYZE) " + pgx.Identifier{e.schema, t.name}.Sanitize() //nolint:gosec // it is quoted
-		rewrite := t.own && len(holders) == 0
-		if rewrite {
-			_, err = e.pool.ExecContext(ctx, command)
+		if t.own && len(holders) == 0 {
+			_, err := e.pool.ExecContext(ctx, command)
+			if err == nil {
+				continue
+			}
+			if sqlState(err) != "55P03" { // lock_not_available
+				return left, err
+			}
 		}
-		switch state := (*pgconn.PgError)(nil); {
-		case !rewrite, errors.As(err, &state) && state.Code == "55P03": // lock_not_available
-			left = append(left, command)
-		case err != nil:
-			return left, err
-		}
-		err = nil
+		left = append(left, command)
 	}
 	return left, nil
 }
@@ -75,6 +73,21 @@ func (e *engine) compact(ctx context.Context) (left []string, err error) {
 const maxSkew = 2 * time.Minute
 
 func (e *engine) settings(ctx context.Context) ([]store.Setting, error) {
+	all, err := e.serverSettings(ctx)
+	if err == nil {
+		all, err = e.addRights(ctx, all)
+	}
+	if err != nil {
+		return all, err
+	}
+	holders, err := e.holders(ctx)
+	for _, h := range holders {
+		all = append(all, h.setting())
+	}
+	return all, err
+}
+
+func (e *engine) serverSettings(ctx context.Context) ([]store.Setting, error) {
 	var version, fsync, commit, pages, checksums, vacuum, schema, most, used, reads, standbys string
 	var timeline, wrote int64
 	var standby, waiting bool
@@ -122,16 +135,6 @@ func (e *engine) settings(ctx context.Context) ([]store.Setting, error) {
 		if s.Warning != "" {
 			all = append(all, s)
 		}
-	}
-	if err != nil {
-		return all, err
-	}
-	if all, err = e.addRights(ctx, all); err != nil {
-		return all, err
-	}
-	holders, err := e.holders(ctx)
-	for _, h := range holders {
-		all = append(all, h.setting())
 	}
 	return all, err
 }
