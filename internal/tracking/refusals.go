@@ -20,7 +20,7 @@ func (b *Body) Refusals(items []Item) (rows []RefusedRow, blanket bool) {
 		return nil, false
 	}
 	r := refusals{items: items}
-	r.walk(b.root, refusedUnder(""))
+	r.walk(b.root, neutral)
 	return r.rows()
 }
 
@@ -60,18 +60,30 @@ func refusedUnder(name string) bool {
 	return slices.Contains([]string{"failed", "failures", "rejected", "refused", "invalid", "errors", "error"}, name)
 }
 
-func (r *refusals) walk(v *value, bad bool) {
+// scope says what a part of an answer means for rows that it names without a sign of error.
+type scope int
+
+const (
+	neutral  scope = iota // nothing
+	refusing              // they are refused: the part is in a member such as "failed"
+)
+
+func (r *refusals) walk(v *value, in scope) {
 	switch v.kind {
 	case list:
 		for _, item := range v.items {
-			r.walk(item, bad)
+			r.walk(item, in)
 		}
 	case object:
-		if r.decides(v, bad) {
+		if r.decides(v, in) {
 			return
 		}
 		for _, m := range v.members {
-			r.walk(m.value, bad || refusedUnder(m.name))
+			if refusedUnder(m.name) {
+				r.walk(m.value, refusing)
+			} else {
+				r.walk(m.value, in)
+			}
 		}
 	}
 }
@@ -85,7 +97,7 @@ func names(v *value) (refer, number string) {
 }
 
 // decides records what v says about rows, and reports whether it names exactly one.
-func (r *refusals) decides(v *value, bad bool) bool {
+func (r *refusals) decides(v *value, in scope) bool {
 	refer, number := names(v)
 	if refer == "" && number == "" {
 		return false
@@ -96,12 +108,15 @@ func (r *refusals) decides(v *value, bad bool) bool {
 		i, ok = r.folded.row(Key{refer, FoldNumber(number)})
 	}
 	own := rowError(v)
-	switch {
-	case !bad && !own:
-	case ok:
-		r.refuse(i, v, own)
-	default:
-		r.addAmbiguous(refer, FoldNumber(number), errorText(v, 0))
+	if in == neutral && !own {
+		return ok
+	}
+	why := errorText(v, 0)
+	if !ok {
+		r.addAmbiguous(refer, FoldNumber(number), why)
+	} else if !r.decided[i] {
+		r.decided[i] = true
+		r.found = append(r.found, refusal{RefusedRow{Key: r.items[i].Key(), Reason: why}, own || why != ""})
 	}
 	return ok
 }
@@ -135,15 +150,6 @@ func rowError(v *value) bool {
 	return signOfError(v) || slices.ContainsFunc([]string{"accepted", "created", "ok"}, isFalse) ||
 		// A number in `status` is the status of the tracking, not of an error.
 		slices.Contains(words, v.str("status")) || slices.Contains(words, v.str("result"))
-}
-
-func (r *refusals) refuse(i int, v *value, own bool) {
-	if r.decided[i] {
-		return
-	}
-	r.decided[i] = true
-	why := errorText(v, 0)
-	r.found = append(r.found, refusal{RefusedRow{Key: r.items[i].Key(), Reason: why}, own || why != ""})
 }
 
 // addAmbiguous records the rows that have the referId or the number, each once.
