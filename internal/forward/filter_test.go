@@ -72,7 +72,7 @@ func TestFilterMatches(t *testing.T) {
 		t.Error("the zero filter does not match all")
 	}
 	f, err := forward.ParseFilter("status=odd")
-	if err != nil || !f.Match(inbox.Event{Status: `"odd"`}) {
+	if err != nil || !f.Match(inbox.Event{Event: webhook.Event{Status: `"odd"`}}) {
 		t.Errorf("a status that is a text does not match (%v)", err)
 	}
 }

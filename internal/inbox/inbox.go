@@ -7,7 +7,6 @@ package inbox
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -131,33 +130,18 @@ const Erased = "erased"
 //
 // Interface: Events.
 type Event struct {
+	webhook.Event // Data and Raw are nil if pruned
+
 	Seq        int64 // assigned by the store, from 1, growing; 0 before it is stored
 	Delivery   int64 // Seq of the delivery it came with
 	ReceivedAt time.Time
-	Index      int // place in the array, from 0
-	Offset     int // bytes from the start of the body
-	Length     int // bytes
-
-	Key            []byte // deduplication key, 16 or 32 bytes; nil for an anomaly
-	EventID        string // empty if absent, as are the fields below
-	Kind           string // event, as sent
-	EventTime      string // as sent
-	TrackingNumber string
-	Status         string // JSON literal as sent: 1, or "x" with its quotes
-	StatusTrack    string
-	StatusLabel    string
-	LatestEvent    string
-	RouterID       string
+	Key        []byte // deduplication key, 16 or 32 bytes; nil for an anomaly
 
 	Verified          Verified
 	Reason            webhook.Reason // of its delivery
 	BodyAuthenticated bool           // of its delivery
 	Synthetic         bool           // made up by waybill: its delivery says so, see [HeaderSynthetic]
 	Mark              Mark
-	Anomaly           string // what is wrong with it, empty if nothing
-
-	Data json.RawMessage // its data member; nil if absent or pruned
-	Raw  json.RawMessage // its bytes as received; nil if pruned
 }
 
 // ID returns the number of the event: its delivery's number and, from the second event on, its place, such as 12.2. It
@@ -203,57 +187,19 @@ func (e Event) IsRepeat() bool { return e.Mark == Duplicate }
 // Prepare returns the rows of a decoded body in the order of their places: its events, and its unreadable parts with
 // the mark Anomaly. The store sets Seq, Delivery and the other marks.
 func Prepare(d Delivery, b webhook.Batch) []Event {
-	rows := make([]Event, 0, len(b.Events)+len(b.Fragments))
-	odd := b.Fragments
-	for _, e := range b.Events {
-		for len(odd) > 0 && odd[0].Offset < e.Offset {
-			rows = append(rows, anomaly(d.Body, odd[0]))
-			odd = odd[1:]
-		}
-		rows = append(rows, event(e))
-	}
-	for _, f := range odd {
-		rows = append(rows, anomaly(d.Body, f))
-	}
+	rows := make([]Event, len(b.Rows))
 	synthetic := d.IsSynthetic()
 	for i := range rows {
 		r := &rows[i]
-		r.ReceivedAt, r.Synthetic = d.ReceivedAt, synthetic
+		r.Event, r.ReceivedAt, r.Synthetic = b.Rows[i].Event, d.ReceivedAt, synthetic
 		r.Verified, r.Reason, r.BodyAuthenticated = d.Verified, d.Reason, d.BodyAuthenticated
+		if b.Rows[i].Part {
+			r.Mark = Anomaly
+		} else {
+			r.Key = r.Event.Key()
+		}
 	}
 	return rows
-}
-
-func event(e webhook.Event) Event {
-	return Event{
-		Index:          e.Index,
-		Offset:         e.Offset,
-		Length:         e.Length,
-		Key:            e.Key(),
-		EventID:        e.ID,
-		Kind:           e.Kind,
-		EventTime:      e.Time,
-		TrackingNumber: e.TrackingNumber,
-		Status:         e.Status,
-		StatusTrack:    e.StatusTrack,
-		StatusLabel:    e.StatusLabel,
-		LatestEvent:    e.LatestEvent,
-		RouterID:       e.RouterID,
-		Anomaly:        e.Anomaly,
-		Data:           e.Data,
-		Raw:            e.Raw,
-	}
-}
-
-func anomaly(body []byte, f webhook.Fragment) Event {
-	return Event{
-		Index:   f.Index,
-		Offset:  f.Offset,
-		Length:  f.Length,
-		Mark:    Anomaly,
-		Anomaly: f.Anomaly,
-		Raw:     json.RawMessage(body[f.Offset : f.Offset+f.Length]),
-	}
 }
 
 // MaxOverviewEvents is the maximum number of events in an [Overview].

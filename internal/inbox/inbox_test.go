@@ -23,7 +23,9 @@ func TestPrepareKeepsTheOrderOfTheBody(t *testing.T) {
 	row := func(index, offset, length int) inbox.Event {
 		return inbox.Event{
 			ReceivedAt: at, Verified: inbox.No, Reason: webhook.ReasonSignatureMismatch,
-			Index: index, Offset: offset, Length: length, Raw: json.RawMessage(body[offset : offset+length]),
+			Event: webhook.Event{
+				Index: index, Offset: offset, Length: length, Raw: json.RawMessage(body[offset : offset+length]),
+			},
 		}
 	}
 	first, event, third, bare := row(0, 1, 1), row(1, 3, 68), row(2, 72, 4), row(3, 77, 7)
@@ -70,7 +72,8 @@ func TestRowsAreMarked(t *testing.T) {
 			}
 		}
 	}
-	for id, e := range map[string]inbox.Event{"12": {Delivery: 12}, "12.2": {Delivery: 12, Index: 1}} {
+	second := webhook.Event{Index: 1}
+	for id, e := range map[string]inbox.Event{"12": {Delivery: 12}, "12.2": {Delivery: 12, Event: second}} {
 		if e.ID() != id {
 			t.Errorf("%+v is called %s; want %s", e, e.ID(), id)
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/inbox"
 	"github.com/waybill-cli/waybill/internal/ledger"
 	"github.com/waybill-cli/waybill/internal/tracking"
+	"github.com/waybill-cli/waybill/internal/webhook"
 )
 
 var at = time.Date(2026, 1, 5, 9, 0, 0, 0, time.UTC)
@@ -80,7 +81,10 @@ func TestMergePutsEventsInPlaceOfWhatTheyAreNewerThan(t *testing.T) {
 		return k
 	}
 	withEvent := known("N1", "DELIVERED", ledger.FromEvent, -5)
-	withEvent.event = &inbox.Event{TrackingNumber: "n1", StatusLabel: "DELIVERED", Data: []byte(`{"carrierCode":"dhl","summary":{"statusLabel":"DELIVERED"}}`)}
+	withEvent.event = &inbox.Event{Event: webhook.Event{
+		TrackingNumber: "n1", StatusLabel: "DELIVERED",
+		Data: []byte(`{"carrierCode":"dhl","summary":{"statusLabel":"DELIVERED"}}`),
+	}}
 	asked := Result{Query: tracking.Query{ReferID: "R"}, Asked: at, Trackings: []Tracking{
 		{Tracking: tracking.Tracking{ReferID: "R", Number: "N1", StatusLabel: "MOVING"}, Phase: ledger.Processed, Source: ledger.FromQuery, Learnt: at},
 	}}

@@ -336,10 +336,10 @@ func TestShipmentsTravelAndAreToldOnce(t *testing.T) {
 			delivered <- struct{}{}
 			return
 		}
-		for _, e := range webhook.Decode(body).Events {
+		for _, e := range webhook.Decode(body).Rows {
 			kinds[e.Kind+" "+e.TrackingNumber]++
 			if e.Kind == "router.delivered" {
-				if e.Status != "1" || e.StatusTrack != "delivered" || e.ID == "" {
+				if e.Status != "1" || e.StatusTrack != "delivered" || e.EventID == "" {
 					t.Errorf("event %s", e.Raw)
 				}
 				delivered <- struct{}{}

@@ -10,6 +10,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/inbox"
 	"github.com/waybill-cli/waybill/internal/ledger"
 	"github.com/waybill-cli/waybill/internal/tracking"
+	"github.com/waybill-cli/waybill/internal/webhook"
 )
 
 // erasedNames makes the hashes for table erased. They are keyed by the salt of the account, so that nobody who has
@@ -164,7 +165,8 @@ func (t *tx) dropErased(ctx context.Context, all []*arrival) {
 func (a *arrival) drop(e *newEvent) {
 	d := &a.delivery
 	d.Path, d.RawQuery, d.Anomaly, d.Header, d.Body = "", "", inbox.Erased, nil, nil
-	*e = newEvent{Event: inbox.Event{Index: e.Index, Offset: e.Offset, Length: e.Length, Synthetic: e.Synthetic}}
+	at := webhook.Event{Index: e.Index, Offset: e.Offset, Length: e.Length}
+	*e = newEvent{Event: inbox.Event{Event: at, Synthetic: e.Synthetic}}
 	e.Mark, e.Anomaly = inbox.Anomaly, inbox.Erased
 }
 

@@ -119,7 +119,7 @@ func allWritersConcurrently(w *world) {
 			},
 			"bad put": func(int) error {
 				d := delivery("x", inbox.Yes)
-				if _, err := s.Put(w.Context(), d, []inbox.Event{{Length: 1}}); err == nil {
+				if _, err := s.Put(w.Context(), d, []inbox.Event{{Event: webhook.Event{Length: 1}}}); err == nil {
 					return bad
 				}
 				return nil

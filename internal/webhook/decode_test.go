@@ -25,16 +25,16 @@ const delivered = `{"eventId":"6F1F9D9C-8f62-4a3c-9b53-1c1f8f5a0b11","event":"ro
 func TestDecodeDocumentedDelivery(t *testing.T) {
 	sent := []byte("[\n  " + delivered + " ,\t{\"event\":\"router.new_kind\"}]\n")
 	got := webhook.Decode(sent)
-	if got.Single || got.Anomaly != "" || len(got.Fragments) != 0 || len(got.Events) != 2 {
+	if got.Single || got.Anomaly != "" || len(got.Rows) != 2 || got.Rows[0].Part || got.Rows[1].Part {
 		t.Fatalf("got %+v; want two events and nothing odd", got)
 	}
 	want := webhook.Event{
 		Index:          0,
 		Offset:         4,
 		Length:         len(delivered),
-		ID:             "6F1F9D9C-8f62-4a3c-9b53-1c1f8f5a0b11",
+		EventID:        "6F1F9D9C-8f62-4a3c-9b53-1c1f8f5a0b11",
 		Kind:           "router.delivered",
-		Time:           "2024-05-01T10:00:00.000Z",
+		EventTime:      "2024-05-01T10:00:00.000Z",
 		TrackingNumber: "1Z999AA10123456784",
 		Status:         "1",
 		StatusTrack:    "delivered",
@@ -44,10 +44,10 @@ func TestDecodeDocumentedDelivery(t *testing.T) {
 		Data:           json.RawMessage(delivered[strings.Index(delivered, `"data":`)+7 : len(delivered)-1]),
 		Raw:            json.RawMessage(delivered),
 	}
-	if diff := cmp.Diff(want, got.Events[0]); diff != "" {
+	if diff := cmp.Diff(want, got.Rows[0].Event); diff != "" {
 		t.Errorf("event (-want +got):\n%s", diff)
 	}
-	second := got.Events[1]
+	second := got.Rows[1]
 	if second.Index != 1 || second.Kind != "router.new_kind" || string(sent[second.Offset:second.Offset+second.Length]) != string(second.Raw) {
 		t.Errorf("second event %+v; want the unknown kind, at its place", second)
 	}
@@ -60,7 +60,9 @@ func TestDecodeDocumentedDelivery(t *testing.T) {
 func TestDecodeSkipsAByteOrderMark(t *testing.T) {
 	sent := "\uFEFF [" + delivered + "]"
 	got := webhook.Decode([]byte(sent))
-	if got.Anomaly != "" || len(got.Events) != 1 || got.Events[0].Offset != strings.Index(sent, "{") || string(got.Events[0].Raw) != delivered {
+	events, parts := split(got)
+	if got.Anomaly != "" || len(events) != 1 || len(parts) != 0 || events[0].Offset != strings.Index(sent, "{") ||
+		string(events[0].Raw) != delivered {
 		t.Errorf("got %+v; want one event, at its place", got)
 	}
 }
@@ -72,33 +74,44 @@ func TestDecodeEventFields(t *testing.T) {
 	}{
 		{"nothing", `{}`, webhook.Event{Anomaly: "eventId missing"}},
 		{"null", `{"eventId":null,"event":null,"data":null}`, webhook.Event{Anomaly: "eventId missing"}},
-		{"exact names only", `{"EventID":"a","EVENT":"b","eventId":"x"}`, webhook.Event{ID: "x"}},
-		{"an escaped name is the name", `{"event\u0049d":"x"}`, webhook.Event{ID: "x"}},
-		{"number as identifier", `{"eventId":9007199254740993}`, webhook.Event{ID: "9007199254740993"}},
+		{"exact names only", `{"EventID":"a","EVENT":"b","eventId":"x"}`, webhook.Event{EventID: "x"}},
+		{"an escaped name is the name", `{"event\u0049d":"x"}`, webhook.Event{EventID: "x"}},
+		{"number as identifier", `{"eventId":9007199254740993}`, webhook.Event{EventID: "9007199254740993"}},
 		{"empty identifier", `{"eventId":""}`, webhook.Event{Anomaly: "eventId missing"}},
-		{"identifier twice, the same", `{"eventId":"x","eventId":"x"}`, webhook.Event{ID: "x"}},
+		{"identifier twice, the same", `{"eventId":"x","eventId":"x"}`, webhook.Event{EventID: "x"}},
 		{"identifier twice", `{"eventId":"x","eventId":"y"}`, webhook.Event{Anomaly: "eventId appears twice with different values"}},
 		{"identifier an object", `{"eventId":{}}`, webhook.Event{Anomaly: "eventId is not a text"}},
 		{"identifier of bad bytes", "{\"eventId\":\"\xff\"}", webhook.Event{Anomaly: "eventId is not valid Unicode"}},
 		{"identifier half a surrogate", `{"eventId":"\ud800"}`, webhook.Event{Anomaly: "eventId is not valid Unicode"}},
 		{"identifier with NUL", `{"eventId":"a\u0000"}`, webhook.Event{Anomaly: "eventId is not valid Unicode"}},
-		{"kind of bad bytes", "{\"eventId\":\"x\",\"event\":\"a\xffb\"}", webhook.Event{ID: "x", Kind: "a\ufffdb", Anomaly: "event is not valid Unicode"}},
-		{"kind an array", `{"eventId":"x","event":["a"]}`, webhook.Event{ID: "x", Anomaly: "event is not a text"}},
-		{"status as text", `{"eventId":"x","data":{"status":"1"}}`, webhook.Event{ID: "x", Status: `"1"`}},
-		{"status as written", `{"eventId":"x","data":{"status":1.0e0}}`, webhook.Event{ID: "x", Status: `1.0e0`}},
-		{"status an object", `{"eventId":"x","data":{"status":{"a":1}}}`, webhook.Event{ID: "x", Anomaly: "status is not a single value"}},
-		{"number and status from the summary", `{"eventId":"x","data":{"summary":{"trackingNumber":"N","status":7}}}`, webhook.Event{ID: "x", TrackingNumber: "N", Status: "7"}},
-		{"number from the detail", `{"eventId":"x","data":{"detail":{"trackingNumber":"N"}}}`, webhook.Event{ID: "x", TrackingNumber: "N"}},
-		{"number as a number", `{"eventId":"x","data":{"trackingNumber":123456789012345678901}}`, webhook.Event{ID: "x", TrackingNumber: "123456789012345678901"}},
-		{"data twice", `{"eventId":"x","data":{"status":1},"data":{"status":2}}`, webhook.Event{ID: "x", Anomaly: "data appears twice with different values"}},
-		{"data twice, the same", `{"eventId":"x","data":{"status":1},"data":{"status":1}}`, webhook.Event{ID: "x", Status: "1"}},
-		{"data twice, and in it", `{"eventId":"x","data":{"status":1,"status":3},"data":{"status":2},"data":null}`, webhook.Event{ID: "x", Anomaly: "data appears twice with different values"}},
-		{"data null and not", `{"eventId":"x","data":null,"data":{"summary":{"trackingNumber":"N"}}}`, webhook.Event{ID: "x", Anomaly: "data appears twice with different values"}},
-		{"summary twice", `{"eventId":"x","data":{"summary":{"trackingNumber":"N"},"summary":7,"detail":{"trackingNumber":"M"}}}`, webhook.Event{ID: "x", TrackingNumber: "M", Anomaly: "summary appears twice with different values"}},
+		{"kind of bad bytes", "{\"eventId\":\"x\",\"event\":\"a\xffb\"}",
+			webhook.Event{EventID: "x", Kind: "a\ufffdb", Anomaly: "event is not valid Unicode"}},
+		{"kind an array", `{"eventId":"x","event":["a"]}`, webhook.Event{EventID: "x", Anomaly: "event is not a text"}},
+		{"status as text", `{"eventId":"x","data":{"status":"1"}}`, webhook.Event{EventID: "x", Status: `"1"`}},
+		{"status as written", `{"eventId":"x","data":{"status":1.0e0}}`, webhook.Event{EventID: "x", Status: `1.0e0`}},
+		{"status an object", `{"eventId":"x","data":{"status":{"a":1}}}`,
+			webhook.Event{EventID: "x", Anomaly: "status is not a single value"}},
+		{"number and status from the summary", `{"eventId":"x","data":{"summary":{"trackingNumber":"N","status":7}}}`,
+			webhook.Event{EventID: "x", TrackingNumber: "N", Status: "7"}},
+		{"number from the detail", `{"eventId":"x","data":{"detail":{"trackingNumber":"N"}}}`,
+			webhook.Event{EventID: "x", TrackingNumber: "N"}},
+		{"number as a number", `{"eventId":"x","data":{"trackingNumber":123456789012345678901}}`,
+			webhook.Event{EventID: "x", TrackingNumber: "123456789012345678901"}},
+		{"data twice", `{"eventId":"x","data":{"status":1},"data":{"status":2}}`,
+			webhook.Event{EventID: "x", Anomaly: "data appears twice with different values"}},
+		{"data twice, the same", `{"eventId":"x","data":{"status":1},"data":{"status":1}}`,
+			webhook.Event{EventID: "x", Status: "1"}},
+		{"data twice, and in it", `{"eventId":"x","data":{"status":1,"status":3},"data":{"status":2},"data":null}`,
+			webhook.Event{EventID: "x", Anomaly: "data appears twice with different values"}},
+		{"data null and not", `{"eventId":"x","data":null,"data":{"summary":{"trackingNumber":"N"}}}`,
+			webhook.Event{EventID: "x", Anomaly: "data appears twice with different values"}},
+		{"summary twice",
+			`{"eventId":"x","data":{"summary":{"trackingNumber":"N"},"summary":7,"detail":{"trackingNumber":"M"}}}`,
+			webhook.Event{EventID: "x", TrackingNumber: "M", Anomaly: "summary appears twice with different values"}},
 		{"in the order of their levels", `{"event":1,"event":2,"data":{"detail":{"trackingNumber":"a","trackingNumber":"b"},"routerId":1,"routerId":2}}`, webhook.Event{Anomaly: "event appears twice with different values; eventId missing; routerId appears twice with different values; trackingNumber appears twice with different values"}},
-		{"data a list", `{"eventId":"x","data":[1]}`, webhook.Event{ID: "x", Anomaly: "data is not an object"}},
+		{"data a list", `{"eventId":"x","data":[1]}`, webhook.Event{EventID: "x", Anomaly: "data is not an object"}},
 		{"two things odd", `{"event":1,"event":2}`, webhook.Event{Anomaly: "event appears twice with different values; eventId missing"}},
-		{"control characters stay", `{"eventId":"x","event":"\u001b[2J"}`, webhook.Event{ID: "x", Kind: "\x1b[2J"}},
+		{"control characters stay", `{"eventId":"x","event":"\u001b[2J"}`, webhook.Event{EventID: "x", Kind: "\x1b[2J"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got := webhook.DecodeEvent([]byte(tt.raw))
@@ -120,19 +133,27 @@ func TestDecodeOddBodies(t *testing.T) {
 	for _, tt := range []struct {
 		name, body string
 		events     int
-		odd        []webhook.Fragment
+		odd        []webhook.Event // without Raw
 		single     bool
 		anomaly    string
 	}{
 		{"one object", ` {"eventId":"x"} `, 1, nil, true, ""},
-		{"empty", ``, 0, []webhook.Fragment{{Anomaly: "the body is empty"}}, false, "the body is empty"},
-		{"empty array", `[ ]`, 0, []webhook.Fragment{{Length: 3, Anomaly: "the array is empty"}}, false, "the array is empty"},
-		{"a number", `12`, 0, []webhook.Fragment{{Length: 2, Anomaly: "neither an array nor an object"}}, false, "neither an array nor an object"},
-		{"null", `null`, 0, []webhook.Fragment{{Length: 4, Anomaly: "neither an array nor an object"}}, false, "neither an array nor an object"},
-		{"cut", `[{"eventId":"x"}`, 0, []webhook.Fragment{{Length: 16, Anomaly: "not JSON at byte 16: unexpected end of JSON input"}}, false, "not JSON at byte 16: unexpected end of JSON input"},
-		{"two documents", "[1]\n[2]", 0, []webhook.Fragment{{Length: 7, Anomaly: "not JSON at byte 5: invalid character '[' after top-level value"}}, false, "not JSON at byte 5: invalid character '[' after top-level value"},
-		{"a web page", "<html>", 0, []webhook.Fragment{{Length: 6, Anomaly: "not JSON at byte 1: invalid character '<' looking for beginning of value"}}, false, "not JSON at byte 1: invalid character '<' looking for beginning of value"},
-		{"elements that are no objects", `[1, {"eventId":"x"},null ,"a]",[{}],true]`, 1, []webhook.Fragment{
+		{"empty", ``, 0, []webhook.Event{{Anomaly: "the body is empty"}}, false, "the body is empty"},
+		{"empty array", `[ ]`, 0, []webhook.Event{{Length: 3, Anomaly: "the array is empty"}}, false, "the array is empty"},
+		{"a number", `12`, 0,
+			[]webhook.Event{{Length: 2, Anomaly: "neither an array nor an object"}}, false, "neither an array nor an object"},
+		{"null", `null`, 0,
+			[]webhook.Event{{Length: 4, Anomaly: "neither an array nor an object"}}, false, "neither an array nor an object"},
+		{"cut", `[{"eventId":"x"}`, 0,
+			[]webhook.Event{{Length: 16, Anomaly: "not JSON at byte 16: unexpected end of JSON input"}},
+			false, "not JSON at byte 16: unexpected end of JSON input"},
+		{"two documents", "[1]\n[2]", 0,
+			[]webhook.Event{{Length: 7, Anomaly: "not JSON at byte 5: invalid character '[' after top-level value"}},
+			false, "not JSON at byte 5: invalid character '[' after top-level value"},
+		{"a web page", "<html>", 0,
+			[]webhook.Event{{Length: 6, Anomaly: "not JSON at byte 1: invalid character '<' looking for beginning of value"}},
+			false, "not JSON at byte 1: invalid character '<' looking for beginning of value"},
+		{"elements that are no objects", `[1, {"eventId":"x"},null ,"a]",[{}],true]`, 1, []webhook.Event{
 			{Index: 0, Offset: 1, Length: 1, Anomaly: "not an object"},
 			{Index: 2, Offset: 20, Length: 4, Anomaly: "not an object"},
 			{Index: 3, Offset: 26, Length: 4, Anomaly: "not an object"},
@@ -140,28 +161,55 @@ func TestDecodeOddBodies(t *testing.T) {
 			{Index: 5, Offset: 36, Length: 4, Anomaly: "not an object"},
 		}, false, ""},
 		{"as deep as may be", "[" + deep(200) + "]", 1, nil, false, ""},
-		{"too deep", "[{}," + deep(201) + "]", 1, []webhook.Fragment{{Index: 1, Offset: 4, Length: 406, Anomaly: "nested deeper than 200 levels"}}, false, ""},
+		{"too deep", "[{}," + deep(201) + "]", 1,
+			[]webhook.Event{{Index: 1, Offset: 4, Length: 406, Anomaly: "nested deeper than 200 levels"}}, false, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got := webhook.Decode([]byte(tt.body))
-			if len(got.Events) != tt.events || got.Single != tt.single || got.Anomaly != tt.anomaly {
-				t.Errorf("%d events, single %v, anomaly %q; want %d, %v, %q", len(got.Events), got.Single, got.Anomaly, tt.events, tt.single, tt.anomaly)
+			events, odd := split(got)
+			if len(events) != tt.events || got.Single != tt.single || got.Anomaly != tt.anomaly {
+				t.Errorf("%d events, single %v, anomaly %q; want %d, %v, %q",
+					len(events), got.Single, got.Anomaly, tt.events, tt.single, tt.anomaly)
 			}
-			if diff := cmp.Diff(tt.odd, got.Fragments); diff != "" {
+			for i := range tt.odd {
+				o := &tt.odd[i]
+				o.Raw = json.RawMessage(tt.body[o.Offset : o.Offset+o.Length])
+			}
+			if diff := cmp.Diff(tt.odd, odd); diff != "" {
 				t.Errorf("odd (-want +got):\n%s", diff)
 			}
 		})
 	}
 	many := "[" + strings.Repeat("{},", 10_240) + "{}]"
-	if got := webhook.Decode([]byte(many)); got.Anomaly != "more than 10240 elements" || len(got.Events) != 0 || got.Fragments[0].Length != len(many) {
-		t.Errorf("10241 empty objects: anomaly %q, %d events; want the body kept whole", got.Anomaly, len(got.Events))
+	if got := webhook.Decode([]byte(many)); got.Anomaly != "more than 10240 elements" || !isWholeBody(got, many) {
+		t.Errorf("10241 empty objects: anomaly %q, %d rows; want the body kept whole", got.Anomaly, len(got.Rows))
 	}
-	if got := webhook.Decode([]byte("[" + strings.Repeat("{},", 10_000) + "{}]")); got.Anomaly != "" || len(got.Events) != 10_001 {
-		t.Errorf("10001 empty objects: anomaly %q, %d events; want them all", got.Anomaly, len(got.Events))
+	got := webhook.Decode([]byte("[" + strings.Repeat("{},", 10_000) + "{}]"))
+	if events, _ := split(got); got.Anomaly != "" || len(events) != 10_001 {
+		t.Errorf("10001 empty objects: anomaly %q, %d events; want them all", got.Anomaly, len(events))
 	}
-	if got := webhook.Decode([]byte(strings.Repeat("[", 1<<20))); len(got.Fragments) != 1 || got.Fragments[0].Length != 1<<20 {
+	brackets := strings.Repeat("[", 1<<20)
+	if got := webhook.Decode([]byte(brackets)); !isWholeBody(got, brackets) {
 		t.Errorf("a million brackets: %+v; want them kept", got)
 	}
+}
+
+// split returns the events of a batch and its other parts.
+func split(b webhook.Batch) (events, parts []webhook.Event) {
+	for _, e := range b.Rows {
+		if e.Part {
+			parts = append(parts, e.Event)
+		} else {
+			events = append(events, e.Event)
+		}
+	}
+	return events, parts
+}
+
+// isWholeBody reports whether the whole body is the only row of a batch, as a part.
+func isWholeBody(b webhook.Batch, body string) bool {
+	return len(b.Rows) == 1 && b.Rows[0].Part && b.Rows[0].Offset == 0 && b.Rows[0].Length == len(body) &&
+		string(b.Rows[0].Raw) == body
 }
 
 func TestEventKey(t *testing.T) {
@@ -222,13 +270,14 @@ func FuzzDecode(f *testing.F) {
 			t.Fatal("the body was changed")
 		}
 		if got.Anomaly != "" {
-			if len(got.Events) != 0 || len(got.Fragments) != 1 || got.Fragments[0].Offset != 0 || got.Fragments[0].Length != len(body) {
+			if !isWholeBody(got, string(body)) {
 				t.Fatalf("unreadable body not kept whole: %+v", got)
 			}
 			return
 		}
 		checkElements(t, body, got)
-		for _, e := range got.Events {
+		events, _ := split(got)
+		for _, e := range events {
 			checkEvent(t, e)
 		}
 	})
@@ -243,30 +292,25 @@ func checkElements(t *testing.T, body []byte, got webhook.Batch) {
 	} else if err := json.Unmarshal(body, &want); err != nil {
 		t.Fatalf("accepted a body that is no array: %q", body)
 	}
-	if len(got.Events)+len(got.Fragments) != len(want) {
-		t.Fatalf("%d events and %d odd ones of %d elements", len(got.Events), len(got.Fragments), len(want))
+	if len(got.Rows) != len(want) {
+		t.Fatalf("%d rows of %d elements", len(got.Rows), len(want))
 	}
-	seen := map[int]bool{}
-	check := func(index, offset, length int) {
-		if seen[index] || index >= len(want) || !bytes.Equal(body[offset:offset+length], want[index]) {
-			t.Errorf("element %d: %q at %d; want %q", index, body[offset:offset+length], offset, want[index])
+	for i, e := range got.Rows {
+		if raw := body[e.Offset : e.Offset+e.Length]; e.Index != i || !bytes.Equal(raw, want[i]) {
+			t.Errorf("element %d: index %d, %q at %d; want %q", i, e.Index, raw, e.Offset, want[i])
 		}
-		seen[index] = true
-	}
-	for _, e := range got.Events {
-		check(e.Index, e.Offset, e.Length)
-		if !bytes.Equal(e.Raw, want[e.Index]) {
-			t.Errorf("event %d: bytes changed: %q", e.Index, e.Raw)
+		if !bytes.Equal(e.Raw, want[i]) {
+			t.Errorf("element %d: bytes changed: %q", i, e.Raw)
 		}
-	}
-	for _, o := range got.Fragments {
-		check(o.Index, o.Offset, o.Length)
 	}
 }
 
 func checkEvent(t *testing.T, e webhook.Event) {
 	t.Helper()
-	for _, s := range []string{e.ID, e.Kind, e.Time, e.TrackingNumber, e.Status, e.StatusTrack, e.StatusLabel, e.LatestEvent, e.RouterID, e.Anomaly} {
+	for _, s := range []string{
+		e.EventID, e.Kind, e.EventTime, e.TrackingNumber, e.Status, e.StatusTrack, e.StatusLabel, e.LatestEvent, e.RouterID,
+		e.Anomaly,
+	} {
 		if !utf8.ValidString(s) || strings.Contains(s, "\x00") {
 			t.Errorf("text %q cannot be stored", s)
 		}
@@ -306,7 +350,7 @@ func BenchmarkDelivery(b *testing.B) {
 			b.SetBytes(int64(len(body)))
 			b.ReportAllocs()
 			for b.Loop() {
-				if !v.Verify(r, now).OK || len(webhook.Decode(r.Body).Events) != tt.events {
+				if !v.Verify(r, now).OK || len(webhook.Decode(r.Body).Rows) != tt.events {
 					b.Fatal("not verified, or events lost")
 				}
 			}

@@ -23,9 +23,9 @@ type Event struct {
 	Offset int // bytes from the start of the body
 	Length int // bytes
 
-	ID             string // eventId; also empty if it is ambiguous or not text
+	EventID        string // eventId; also empty if it is ambiguous or not text
 	Kind           string // event; any kind, known or unknown
-	Time           string // eventTime, as sent
+	EventTime      string // eventTime, as sent
 	TrackingNumber string
 	Status         string // JSON literal as sent: 1, or "x" with its quotes
 	StatusTrack    string
@@ -40,8 +40,8 @@ type Event struct {
 
 // Key returns the key for deduplicating an event: [IDKey] of its eventId, or without one the SHA-256 of its bytes.
 func (e Event) Key() []byte {
-	if e.ID != "" {
-		return IDKey(e.ID)
+	if e.EventID != "" {
+		return IDKey(e.EventID)
 	}
 	sum := sha256.Sum256(e.Raw)
 	return sum[:]
@@ -208,13 +208,13 @@ func decodeEvent(b []byte, i int) (e Event, depth int) {
 	var r fieldReader
 	r.noteTorn(top[:])
 	e = Event{
-		Offset: i,
-		Length: end - i,
-		Raw:    b[i:end:end],
-		ID:     r.id(top[0].raw),
-		Kind:   r.text("event", top[1].raw),
-		Time:   r.text("eventTime", top[2].raw),
-		Data:   top[3].raw,
+		Offset:    i,
+		Length:    end - i,
+		Raw:       b[i:end:end],
+		EventID:   r.id(top[0].raw),
+		Kind:      r.text("event", top[1].raw),
+		EventTime: r.text("eventTime", top[2].raw),
+		Data:      top[3].raw,
 	}
 	if e.Data != nil && e.Data[0] != '{' && e.Data[0] != 'n' {
 		r.note("data is not an object")
@@ -247,25 +247,22 @@ const MaxDepth = 200
 
 const notObject = "not an object"
 
-// Batch is the content of a body. Every element is in Events or in Fragments.
+// Batch is the content of a body.
 type Batch struct {
-	Events    []Event    // in order
-	Fragments []Fragment // in order; the parts that are not events
-	Single    bool       // the body was one object instead of an array
-	Anomaly   string     // what is wrong with the whole body, empty if nothing; the body is then the only Fragment
+	Rows    []Row  // in order
+	Single  bool   // the body was one object instead of an array
+	Anomaly string // what is wrong with the whole body, empty if nothing; the body is then the only row
 }
 
-// Fragment is a part of a body that is not an event.
-type Fragment struct {
-	Index   int    // place in the array, from 0
-	Offset  int    // bytes from the start of the body
-	Length  int    // bytes
-	Anomaly string // what is wrong with it
+// Row is one element of a body, or a whole body that is unreadable.
+type Row struct {
+	Event
+	Part bool // it is not an event: of the fields, only its place, Raw and Anomaly are set
 }
 
-// Decode splits a body into its events. It never fails and loses nothing: Fragments has the unreadable parts with
-// their offsets. That is the whole body if it is not JSON (a leading byte order mark is skipped), or has more than
-// 10,000 elements plus one per 128 bytes. Events share the bytes of body, which must not change during their use.
+// Decode splits a body into its events. It never fails and loses nothing: an unreadable element is a Part, at its
+// place. So is the whole body if it is not JSON (a leading byte order mark is skipped), or has more than 10,000
+// elements plus one per 128 bytes. Rows share the bytes of body, which must not change during their use.
 //
 // Interface: Events.
 // Assumed: a body of one object instead of an array is one event.
@@ -312,25 +309,29 @@ func decode(body []byte, most int) Batch {
 }
 
 func unreadable(body []byte, why string) Batch {
-	return Batch{Anomaly: why, Fragments: []Fragment{{Length: len(body), Anomaly: why}}}
+	return Batch{Anomaly: why, Rows: []Row{unreadablePart(body, 0, len(body), why)}}
 }
 
-// add adds the value at i as an event or a fragment, and returns the offset after it.
+func unreadablePart(body []byte, start, end int, why string) Row {
+	return Row{Event{Offset: start, Length: end - start, Raw: body[start:end:end], Anomaly: why}, true}
+}
+
+// add adds the value at i, and returns the offset after it.
 func (b *Batch) add(body []byte, i, index int) (end int) {
-	if body[i] != '{' {
-		end, _ := jsonscan.SkipValue(body, i)
-		b.Fragments = append(b.Fragments, Fragment{Index: index, Offset: i, Length: end - i, Anomaly: notObject})
-		return end
-	}
-	e, depth := decodeEvent(body, i)
-	e.Index = index
-	if depth > MaxDepth {
-		tooDeep := fmt.Sprintf("nested deeper than %d levels", MaxDepth)
-		b.Fragments = append(b.Fragments, Fragment{Index: index, Offset: i, Length: e.Length, Anomaly: tooDeep})
+	row, depth := Row{}, 0
+	if body[i] == '{' {
+		row.Event, depth = decodeEvent(body, i)
+		end = i + row.Length
 	} else {
-		b.Events = append(b.Events, e)
+		end, _ = jsonscan.SkipValue(body, i)
+		row = unreadablePart(body, i, end, notObject)
 	}
-	return i + e.Length
+	if depth > MaxDepth {
+		row = unreadablePart(body, i, end, fmt.Sprintf("nested deeper than %d levels", MaxDepth))
+	}
+	row.Index = index
+	b.Rows = append(b.Rows, row)
+	return end
 }
 
 func syntax(body []byte) string {

@@ -4,8 +4,8 @@
 // signature is and what it covers, a [Verifier] checks deliveries against it, and [Sign] makes matching signatures. A
 // delivery is checked against one scheme only; just [Learn] tries many.
 //
-// [Decode] splits a body into events without changing or dropping a byte of it. What it cannot read is returned as a
-// [Fragment].
+// [Decode] splits a body into events without changing or dropping a byte of it. It returns unreadable parts too, as
+// rows with Part set, see [Row].
 //
 // The package does no input or output, and all of it is safe for concurrent use.
 package webhook

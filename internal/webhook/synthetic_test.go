@@ -32,21 +32,22 @@ func made(t *testing.T, m webhook.SyntheticEvents, n int) (string, webhook.Event
 		t.Fatal(err)
 	}
 	b := webhook.Decode(body)
-	if len(b.Events) != 1 || len(b.Fragments) != 0 || b.Anomaly != "" || b.Single || b.Events[0].Anomaly != "" {
+	if len(b.Rows) != 1 || b.Anomaly != "" || b.Single || b.Rows[0].Anomaly != "" || b.Rows[0].Part {
 		t.Fatalf("%s decodes to %+v", body, b)
 	}
-	return string(body), b.Events[0]
+	return string(body), b.Rows[0].Event
 }
 
 func TestMadeEventsHaveTheForm(t *testing.T) {
 	at := time.Date(2026, 3, 1, 8, 0, 0, 0, time.FixedZone("", 3600))
 	body, e := made(t, webhook.SyntheticEvents{At: at, Seed: 1}, 0)
-	if e.Kind != "router.delivered" || e.Status != "1" || e.StatusTrack != "delivered" || e.StatusLabel != "DELIVERED" || e.Time != "2026-03-01T07:00:00.000Z" {
+	if e.Kind != "router.delivered" || e.Status != "1" || e.StatusTrack != "delivered" || e.StatusLabel != "DELIVERED" ||
+		e.EventTime != "2026-03-01T07:00:00.000Z" {
 		t.Errorf("%+v", e)
 	}
 	uuid := regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`)
-	if !uuid.MatchString(e.ID) || !uuid.MatchString(e.RouterID) {
-		t.Errorf("ids %s and %s", e.ID, e.RouterID)
+	if !uuid.MatchString(e.EventID) || !uuid.MatchString(e.RouterID) {
+		t.Errorf("ids %s and %s", e.EventID, e.RouterID)
 	}
 	// Every field that the interface shows is there.
 	for _, name := range []string{
@@ -69,18 +70,18 @@ func TestMadeEventsFollowFromTheSeed(t *testing.T) {
 		if body != again {
 			t.Fatalf("event %d differs: %s and %s", n, body, again)
 		}
-		bodies[body], ids[e.ID] = true, true
+		bodies[body], ids[e.EventID] = true, true
 	}
 	m.Seed = 8
 	_, e := made(t, m, 0)
-	ids[e.ID] = true
+	ids[e.EventID] = true
 	if len(bodies) != 200 || len(ids) != 201 {
 		t.Errorf("%d bodies and %d ids; want 200 and 201", len(bodies), len(ids))
 	}
 	m.Number = "N 1"
 	_, one := made(t, m, 0)
 	_, two := made(t, m, 1)
-	if one.TrackingNumber != "N 1" || one.RouterID != two.RouterID || one.ID == two.ID {
+	if one.TrackingNumber != "N 1" || one.RouterID != two.RouterID || one.EventID == two.EventID {
 		t.Errorf("%+v and %+v are not two events of one tracking", one, two)
 	}
 }

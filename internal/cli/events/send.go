@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -237,8 +238,9 @@ func (p *sample) request(_ context.Context, step forward.Sending) (forward.Reque
 		}
 	}
 	p.eventID = ""
-	if b := webhook.Decode(d.Body); len(b.Events) > 0 {
-		p.eventID = b.Events[0].ID
+	rows := webhook.Decode(d.Body).Rows
+	if i := slices.IndexFunc(rows, func(r webhook.Row) bool { return !r.Part }); i >= 0 {
+		p.eventID = rows[i].EventID
 	}
 	d.Path = cmp.Or(d.Path, "/")
 	return p.sender.Build(d.MadeUp(), p.to, 0)

@@ -12,6 +12,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/forward"
 	"github.com/waybill-cli/waybill/internal/inbox"
 	"github.com/waybill-cli/waybill/internal/term"
+	"github.com/waybill-cli/waybill/internal/webhook"
 )
 
 func TestWaitCountsAnEventOnce(t *testing.T) {
@@ -21,7 +22,7 @@ func TestWaitCountsAnEventOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	event := func(key, kind string, v inbox.Verified) inbox.Event {
-		return inbox.Event{Key: []byte(key), Kind: kind, Verified: v}
+		return inbox.Event{Key: []byte(key), Event: webhook.Event{Kind: kind}, Verified: v}
 	}
 	for _, tt := range []struct {
 		unverified bool

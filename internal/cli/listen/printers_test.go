@@ -31,14 +31,15 @@ func printer(t *testing.T, deliveries int64) (*eventPrinter, *bytes.Buffer) {
 
 func TestWhatIsVerifiedAgainIsNotNew(t *testing.T) {
 	p, _ := printer(t, 5)
+	second, third := webhook.Event{Index: 1}, webhook.Event{Index: 2}
 	for _, e := range []inbox.Event{
 		{Seq: 8, Delivery: 5}, // verified again, before anything came
 		{Seq: 9, Delivery: 6},
-		{Seq: 10, Delivery: 6, Index: 1},
-		{Seq: 11, Delivery: 6, Index: 2, Mark: inbox.Duplicate},
+		{Seq: 10, Delivery: 6, Event: second},
+		{Seq: 11, Delivery: 6, Event: third, Mark: inbox.Duplicate},
 		{Seq: 12, Delivery: 2}, // and all of them, later
 		{Seq: 13, Delivery: 6},
-		{Seq: 14, Delivery: 6, Index: 1},
+		{Seq: 14, Delivery: 6, Event: second},
 		{Seq: 15, Delivery: 7},
 	} {
 		typ := listen.Event
@@ -57,7 +58,9 @@ func TestWhatIsVerifiedAgainIsNotNew(t *testing.T) {
 func TestAValueOfMegabytesIsOneLine(t *testing.T) {
 	p, out := printer(t, 0)
 	huge := strings.Repeat("A\x1b[31m", 1<<20)
-	if err := p.print(listen.Notification{Type: listen.Event, Event: inbox.Event{Seq: 1, Delivery: 1, Kind: huge, TrackingNumber: huge, StatusLabel: huge, LatestEvent: huge}}); err != nil {
+	e := inbox.Event{Seq: 1, Delivery: 1}
+	e.Kind, e.TrackingNumber, e.StatusLabel, e.LatestEvent = huge, huge, huge, huge
+	if err := p.print(listen.Notification{Type: listen.Event, Event: e}); err != nil {
 		t.Fatal(err)
 	}
 	got := out.String()
