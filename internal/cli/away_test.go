@@ -12,7 +12,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/pgtest"
@@ -83,9 +82,17 @@ func TestWaitsOutlastAServerThatIsAway(t *testing.T) {
 		t.Fatalf("status %d: %s%s", code, stdout, stderr)
 	}
 	events := func() *process { return start(t, env, "events", "wait", "--timeout", "2m", "-o", "jsonl") }
-	before := []*process{start(t, env, "wait", "A1", "--timeout", "2m"), events()}
-	before[0].await("beginning", func() bool { return strings.Contains(before[0].errs.String(), "Waiting") || before[0].hasEnded() })
-	time.Sleep(time.Second)
+	before := []*process{events()}
+	before[0].await("connection", func() (made bool) {
+		const query = "SELECT EXISTS (SELECT 1 FROM pg_stat_activity WHERE application_name = 'waybill')"
+		if err := server.Ask(t.Context(), query, nil, &made); err != nil {
+			t.Fatal(err)
+		}
+		return made
+	})
+	wait := start(t, env, "wait", "A1", "--timeout", "2m")
+	wait.await("beginning", func() bool { return strings.Contains(wait.errs.String(), "Waiting") || wait.hasEnded() })
+	before = append(before, wait)
 	if err := server.Stop(t.Context(), "immediate"); err != nil {
 		t.Fatal(err)
 	}
@@ -93,7 +100,14 @@ func TestWaitsOutlastAServerThatIsAway(t *testing.T) {
 		start(t, env, "wait", "A1", "--timeout", "2m"), events(), start(t, env, append(order("A2"), "--timeout", "2m")...),
 	})
 	done.Store(true)
-	time.Sleep(12 * time.Second) // more than any other command tries
+	// Other commands give up. Two, one after the other, try for longer than any one call.
+	for _, args := range [][]string{{"runs", "list"}, order("A3")} {
+		p := start(t, env, args...)
+		p.await("end", p.hasEnded)
+		if code := p.stop(); code != command.Store {
+			t.Errorf("a command without --timeout ended with %d: %s%s", code, p.out.String(), p.errs.String())
+		}
+	}
 	if err := server.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}

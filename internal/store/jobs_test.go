@@ -9,6 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/waybill-cli/waybill/internal/pgtest"
 	"github.com/waybill-cli/waybill/internal/store"
 )
@@ -159,10 +161,22 @@ func TestJobsOfATransactionWaitForALock(t *testing.T) {
 	if err := errors.Join(<-ended, <-locked); err != nil {
 		t.Fatal(err)
 	}
-	select {
-	case err := <-ended:
-		t.Fatal("one ended while the table was locked:", err)
-	case <-time.After(2 * time.Second):
+	// They wait together, then each for itself, and then again.
+	for waits := map[time.Time]bool{}; len(waits) < 4; {
+		var began time.Time
+		err := watcher.QueryRow(t.Context(), `SELECT query_start
+			FROM pg_locks JOIN pg_stat_activity USING (pid), pg_sleep(0.01)
+			WHERE relation = 'proofs'::regclass AND NOT granted`).Scan(&began)
+		if err == nil {
+			waits[began] = true
+		} else if !errors.Is(err, pgx.ErrNoRows) {
+			t.Fatal(err)
+		}
+		select {
+		case err := <-ended:
+			t.Fatal("one ended while the table was locked:", err)
+		default:
+		}
 	}
 	if err := lock.Commit(t.Context()); err != nil {
 		t.Fatal(err)
