@@ -237,34 +237,36 @@ func (p *Pass) End(s Signal, after time.Duration) {
 	}
 	p.ended = true
 	g.active--
-	g.learn(s, min(after, longestAsked), p.pauses != g.pauses)
-	g.signalFirst()
-}
-
-// Release ends the pass of a request that says nothing about pace, or was never sent.
-func (p *Pass) Release() { p.End(NoSignal, 0) }
-
-// learn adapts to a signal. old reports that a pause began after the request was sent.
-func (g *Gate) learn(s Signal, after time.Duration, old bool) {
 	switch s {
 	case Success:
 		g.failingSince = time.Time{}
 	case Throttled, Unconnected:
 		g.failingSince = cmp.Or(g.failingSince, time.Now())
 	}
-	switch {
-	case s == Throttled && old && after > 0:
+	after = min(after, longestAsked)
+	if p.pauses == g.pauses {
+		g.adapt(s, after)
+	} else if s == Throttled && after > 0 { // a pause began while the request was in flight
 		g.pauseUntil(time.Now().Add(after))
-	case old:
-	case s == Success:
+	}
+	g.signalFirst()
+}
+
+// Release ends the pass of a request that says nothing about pace, or was never sent.
+func (p *Pass) Release() { p.End(NoSignal, 0) }
+
+// adapt changes the window after a signal, and begins a pause after a failure.
+func (g *Gate) adapt(s Signal, after time.Duration) {
+	switch s {
+	case Success:
 		g.maxPause = 0
 		if g.successes++; g.successes >= g.window {
 			g.successes, g.window = 0, min(g.window+1, g.workers)
 		}
-	case s == Throttled:
+	case Throttled:
 		g.window = max(g.window/2, g.minWindow)
 		g.pauseFor(after, longestPause)
-	case s == Unconnected:
+	case Unconnected:
 		g.window = g.minWindow
 		g.pauseFor(0, longestUnconnected)
 	}
