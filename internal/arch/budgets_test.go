@@ -15,7 +15,6 @@ import (
 // How large things may get.
 const (
 	longFunction    = 60 // lines, from func to the closing brace
-	longFunctions   = 5  // percent of all functions that may be longer
 	mostMethods     = 5  // in an interface
 	contractMethods = 8  // in an interface of the contracts
 )
@@ -28,31 +27,22 @@ var (
 	buildTags = []string{"windows", "unix", "linux", "darwin", "freebsd", "race", "browser"}
 )
 
-func TestFunctionsAreShort(t *testing.T)  { hold(t, longWinded(longFunctions)) }
+func TestFunctionsAreShort(t *testing.T)  { hold(t, longWinded) }
 func TestInterfacesAreSmall(t *testing.T) { hold(t, wideInterfaces) }
 func TestNothingIsSkipped(t *testing.T)   { hold(t, skipped) }
 
-// longWinded finds functions of more than longFunction lines, when they are
-// more than a share of all, in percent.
-func longWinded(share int) rule {
-	return func(t *tree) []problem {
-		all := 0
-		var long []problem
-		t.inspect(func(_ *room, _ *file, n ast.Node) {
-			fn, ok := n.(*ast.FuncDecl)
-			if !ok {
-				return
-			}
-			all++
-			if lines := t.fset.Position(fn.End()).Line - t.fset.Position(fn.Pos()).Line + 1; lines > longFunction {
-				long = append(long, t.at(fn, "%s has %d lines", fn.Name.Name, lines))
-			}
-		})
-		if 100*len(long) <= share*all {
-			return nil
+// longWinded finds functions of more than longFunction lines.
+func longWinded(t *tree) (out []problem) {
+	t.inspect(func(_ *room, _ *file, n ast.Node) {
+		fn, ok := n.(*ast.FuncDecl)
+		if !ok {
+			return
 		}
-		return long
-	}
+		if lines := t.fset.Position(fn.End()).Line - t.fset.Position(fn.Pos()).Line + 1; lines > longFunction {
+			out = append(out, t.at(fn, "%s has %d lines", fn.Name.Name, lines))
+		}
+	})
+	return out
 }
 
 func wideInterfaces(t *tree) []problem {

@@ -47,34 +47,44 @@ func putTogetherAsOneByOne(w *world) {
 	}
 	wg.Wait()
 	slices.SortFunc(all, func(a, b stored) int { return cmp.Compare(a.receipt.Delivery, b.receipt.Delivery) })
-	var marks []inbox.Mark // of all events
-	type standing struct {
-		at       int // in marks
-		verified bool
-		raw      string
-	}
-	current := map[string]standing{}
+	expected := sequence{current: map[string]currentEvent{}}
 	for i, d := range all {
-		want := inbox.Receipt{Delivery: int64(i + 1)}
-		for _, e := range inbox.Prepare(d.Delivery, webhook.Decode(d.Body)) {
-			one := standing{len(marks), d.Verified == inbox.Yes, string(d.Body[e.Offset : e.Offset+e.Length])}
-			before, known := current[string(e.Key)]
-			mark := inbox.Current
-			switch {
-			case known && one.verified && !before.verified:
-				marks[before.at] = inbox.Superseded
-			case known && one.raw == before.raw:
-				mark = inbox.Duplicate
-			case known:
-				mark = inbox.Conflict
-			}
-			if mark == inbox.Current {
-				current[string(e.Key)] = one
-			}
-			marks = append(marks, mark)
-			want.Rows = append(want.Rows, inbox.Placement{Seq: int64(len(marks)), Mark: mark})
-		}
+		want := inbox.Receipt{Delivery: int64(i + 1), Rows: expected.put(d.Delivery)}
 		w.same(fmt.Sprintf("receipt of delivery %d", i+1), d.receipt, want)
 	}
-	w.same("marks", w.marks(), marks)
+	w.same("marks", w.marks(), expected.marks)
+}
+
+// sequence marks the events of deliveries that are put one after the other.
+type sequence struct {
+	marks   []inbox.Mark            // of all events
+	current map[string]currentEvent // by key
+}
+
+type currentEvent struct {
+	at       int // in marks
+	verified bool
+	raw      string
+}
+
+func (q *sequence) put(d inbox.Delivery) (rows []inbox.Placement) {
+	for _, e := range inbox.Prepare(d, webhook.Decode(d.Body)) {
+		one := currentEvent{len(q.marks), d.Verified == inbox.Yes, string(d.Body[e.Offset : e.Offset+e.Length])}
+		before, known := q.current[string(e.Key)]
+		mark := inbox.Current
+		switch {
+		case known && one.verified && !before.verified:
+			q.marks[before.at] = inbox.Superseded
+		case known && one.raw == before.raw:
+			mark = inbox.Duplicate
+		case known:
+			mark = inbox.Conflict
+		}
+		if mark == inbox.Current {
+			q.current[string(e.Key)] = one
+		}
+		q.marks = append(q.marks, mark)
+		rows = append(rows, inbox.Placement{Seq: int64(len(q.marks)), Mark: mark})
+	}
+	return rows
 }

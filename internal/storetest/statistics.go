@@ -140,9 +140,7 @@ func (c *counted) seen() ledger.Sighting {
 	return s
 }
 
-// compare compares lists and counts of filters with a list of everything.
-func (c *counted) compare() {
-	c.Helper()
+func (c *counted) filters() []ledger.Filter {
 	middle := c.at.Add(-10 * time.Minute)
 	filters := []ledger.Filter{
 		{},
@@ -183,6 +181,12 @@ func (c *counted) compare() {
 	for _, state := range []ledger.State{ledger.Accepted, ledger.Rejected, ledger.Unknown, ledger.Pending, ledger.Superseded, ledger.Dismissed, ledger.NotChecked} {
 		filters = append(filters, ledger.Filter{States: []ledger.State{state}}, ledger.Filter{States: []ledger.State{state}, Carrier: "ups"})
 	}
+	return filters
+}
+
+// compare compares lists and counts of filters with a list of everything.
+func (c *counted) compare() {
+	c.Helper()
 	all := collect(c.world, c.Statuses(c.Context(), ledger.Filter{}))
 	ofRuns := map[int64]map[tracking.Key]bool{}
 	for _, run := range c.runs {
@@ -194,7 +198,7 @@ func (c *counted) compare() {
 			ofRuns[run][row.Item.Key()] = true
 		}
 	}
-	for _, f := range filters {
+	for _, f := range c.filters() {
 		want := []ledger.TrackingStatus{}
 		for _, st := range all {
 			if at := c.created[st.Item.Key()]; !st.Created.Equal(at) && st.State != "" {
