@@ -1,6 +1,7 @@
 package query
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -34,6 +35,7 @@ type queryReply struct {
 	query   tracking.Query
 	asked   time.Time
 	answer  tracking.Answer
+	found   []Tracking // according to the answers
 	err     error
 	parcels map[string]tracking.Tracking // by number: parcels of the order that the answer left out
 	refused error                        // the key was refused by a query for a parcel; else nil
@@ -57,9 +59,7 @@ func (a *Asker) ask(ctx, entering context.Context, q tracking.Query) queryReply 
 		}
 		return tracking.Evidence{Err: r.err, Failure: failure}
 	})
-	if r.err == nil {
-		r.err = e.Err
-	}
+	r.err = cmp.Or(r.err, e.Err)
 	return r
 }
 
@@ -100,7 +100,7 @@ func (r queryReply) contradiction(rows []ledger.TrackingStatus) error {
 // the number counts. On an error a parcel stays undecided, because a service need not support queries by number; but
 // a temporary error becomes the error of the whole reply.
 func (a *Asker) askForParcels(ctx, entering context.Context, r *queryReply, parcels []Tracking) {
-	if r.err != nil || len(parcels) < 2 {
+	if len(parcels) < 2 {
 		return
 	}
 	r.parcels = map[string]tracking.Tracking{}

@@ -135,23 +135,20 @@ func addUnverified(ctx context.Context, store *Store, of *Target, all []Tracking
 }
 
 // Stored returns what the store has of a target, with the last complete answer. It sends no query.
-func (a *Asker) Stored(ctx context.Context, t *Target) (Result, error) {
-	s := &targetPoller{Scheduler: &Scheduler{Asker: a, Whole: true}}
+func (a *Asker) Stored(ctx context.Context, t *Target) (res Result, err error) {
 	if err := a.readRows(ctx, []*Target{t}); err != nil {
-		return Result{}, err
+		return res, err
 	}
-	e := TargetResult{Target: t, Result: t.known()}
+	e := TargetResult{Target: t, Result: t.known(), stored: true}
 	if t.erased {
 		e.Result.Err = ledger.ErrErased
 	}
-	store, err := a.Store(ctx)
-	if err != nil || store == nil {
-		return e.Result, err
-	}
-	if err := s.complete(ctx, store, &e); err != nil {
-		return e.Result, err
-	}
-	return e.Result, addUnverified(ctx, store, t, e.Result.Trackings)
+	s := &targetPoller{Scheduler: &Scheduler{Asker: a, Whole: true, Ended: func(e TargetResult) error {
+		res = e.Result
+		return nil
+	}}}
+	err = s.end(ctx, []TargetResult{e})
+	return res, err
 }
 
 // complete adds the events that reported the rows, and the last answer.

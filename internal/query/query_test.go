@@ -180,6 +180,30 @@ func TestFailuresOfTheStoreAreReturned(t *testing.T) {
 	}
 }
 
+// Rows are read before a query, and once more only for a wait, or if an event reported them.
+func TestRowsAreReadOnceForAnAnswer(t *testing.T) {
+	byEvent := rowOf("N1")
+	byEvent.Sighting = &ledger.Sighting{Phase: ledger.Processed, Source: ledger.FromEvent, Seen: time.Now()}
+	answer := func(tracking.Query) (tracking.Answer, error) { return moving("N1") }
+	wait := func(s *query.Scheduler) {
+		s.AskAll, s.Meets = true, func(_ context.Context, all []query.TargetResult) error {
+			all[0].Matched = true
+			return nil
+		}
+	}
+	for _, tt := range []struct {
+		row    ledger.TrackingStatus
+		change func(*query.Scheduler)
+		want   int
+	}{{rowOf("N1"), nil, 1}, {rowOf("N1"), wait, 2}, {byEvent, nil, 2}, {byEvent, wait, 2}} {
+		k := &kept{rows: []ledger.TrackingStatus{tt.row}, eventErr: inbox.ErrNoEvent}
+		all, err := ask(t.Context(), asker(answer, k), tt.change, "R")
+		if err != nil || len(all) != 1 || k.found != tt.want {
+			t.Errorf("%v, %d targets, rows read %d times; want %d", err, len(all), k.found, tt.want)
+		}
+	}
+}
+
 // What the caller finds out about targets may fail, too.
 func TestAFailureOfTheCallerIsReturned(t *testing.T) {
 	broken := errors.New("broken")

@@ -243,8 +243,11 @@ func (s *targetPoller) Ask(ctx context.Context, t *Target) (queryReply, error) {
 	if r.err == nil || errors.Is(r.err, tracking.ErrProcessing) {
 		r.err = cmp.Or(r.contradiction(t.rows), r.err)
 	}
-	if r.err == nil {
-		s.askForParcels(ctx, entering, &r, t.narrow(match(r, t.rows)))
+	if r.found = match(r, t.rows); r.err == nil && len(r.found) > 1 {
+		s.askForParcels(ctx, entering, &r, t.narrow(slices.Clone(r.found)))
+	}
+	if len(r.parcels) > 0 {
+		r.found = match(r, t.rows)
 	}
 	switch {
 	case ctx.Err() != nil && !r.usable():
@@ -297,10 +300,6 @@ func (s *targetPoller) Settle(ctx context.Context, answers []poll.Answer[*Target
 		if err := s.Meets(ctx, all); err != nil {
 			return nil, err
 		}
-		met := func(e TargetResult) bool { return e.Matched } // events may have arrived since the rows were loaded
-		if err := s.mergeEvents(ctx, store, all, met); err != nil {
-			return nil, err
-		}
 	}
 	verdicts := make([]poll.Verdict, len(all))
 	var ended []TargetResult
@@ -329,7 +328,7 @@ func (s *targetPoller) record(
 		}
 		if r.usable() {
 			t.failed = nil
-			res.Answer, res.Trackings = r.answer, match(r, t.rows)
+			res.Answer, res.Trackings = r.answer, r.found
 			if seen := sightings(res, t.rows); len(seen) > 0 || len(t.rows) > 0 {
 				met := ledger.RecordedAnswer{ReferID: t.Query.ReferID, Asked: r.asked, Seen: seen, Raw: r.answer.Raw}
 				records = append(records, met)
@@ -345,8 +344,7 @@ func (s *targetPoller) record(
 		if err := store.Trackings.Record(ctx, records); err != nil {
 			return nil, err
 		}
-		told := func(e TargetResult) bool { return e.Target.byEvent() } // the answers recorded now may be newer
-		if err := s.mergeEvents(ctx, store, all, told); err != nil {
+		if err := s.mergeEvents(ctx, store, all); err != nil {
 			return nil, err
 		}
 	}
@@ -358,13 +356,12 @@ func (s *targetPoller) record(
 	return all, nil
 }
 
-// mergeEvents reloads the rows of some targets, and replaces older answers with what events reported.
-func (s *targetPoller) mergeEvents(
-	ctx context.Context, store *Store, all []TargetResult, again func(TargetResult) bool,
-) error {
+// mergeEvents replaces older answers with what events reported. It reloads the rows that an event reported, since the
+// recorded answers may be newer, and for a wait all rows, since events may have arrived meanwhile.
+func (s *targetPoller) mergeEvents(ctx context.Context, store *Store, all []TargetResult) error {
 	var ts []*Target
 	for _, e := range all {
-		if again(e) {
+		if s.Meets != nil || e.Target.byEvent() {
 			ts = append(ts, e.Target)
 		}
 	}
