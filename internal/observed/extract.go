@@ -1,6 +1,7 @@
 package observed
 
 import (
+	"bytes"
 	"net/textproto"
 	"regexp"
 	"slices"
@@ -11,7 +12,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/jsonscan"
 )
 
-// Answer is an answer to a request.
+// Answer is an answer to a request, or an event of a [Delivery].
 type Answer struct {
 	Source Source
 	Status int
@@ -33,45 +34,60 @@ const (
 	undocumented = false
 )
 
+// words are the literals of the names of members with values that extractor reads.
+var words = strings.Fields(`"event" "status" "statusLabel" "statusTrack" "error" "code" "type" "errorCode" "reason"`)
+
+// outline appends the value at i, of a member with that name, as extractor reads it: 0 in place of scalars that are
+// no words, and equal neighbours in an array once. It returns the offset after the value.
+func outline(dst, raw []byte, i int, name []byte) ([]byte, int) {
+	if raw[i] != '{' && raw[i] != '[' {
+		end, _ := jsonscan.SkipValue(raw, i)
+		if slices.Contains(words, string(name)) || bytes.IndexByte(name, '\\') >= 0 {
+			return append(dst, raw[i:end]...), end
+		}
+		return append(dst, '0'), end
+	}
+	dst = append(dst, raw[i])
+	end := jsonscan.Each(raw, i, func(name []byte, _, at int) (end int) {
+		from := len(dst)
+		if name != nil {
+			dst = append(append(dst, name...), ':')
+		}
+		dst, end = outline(dst, raw, at, name)
+		if dst = append(dst, ','); name == nil && bytes.HasSuffix(dst[:from], dst[from:]) {
+			dst = dst[:from]
+		}
+		return end
+	})
+	return append(bytes.TrimSuffix(dst, []byte(",")), raw[end-1]), end
+}
+
 type extractor struct {
-	source Source
-	found  map[Key]bool
+	source   Source
+	register register
+	found    map[*Entry]bool // whether it is documented
 }
 
 func (x *extractor) add(kind Kind, value string, documented bool) {
 	if len(value) > maxValue {
 		value = strings.ToValidUTF8(value[:maxValue-len("…")], "") + "…"
 	}
-	x.found[Key{kind, value}] = documented
+	x.found[x.register.entry(Key{kind, value})] = documented
 }
 
-func (x *extractor) answer(a Answer) {
-	x.headers("answer", a.Header)
-	x.add(HTTPStatus, string(a.Source)+" "+strconv.Itoa(a.Status), a.Status == 200) // "a successful response"
-	if a.JSON {
-		x.value(place{}, jsonscan.Whole(a.Body).Raw, maxDepth)
+// answer collects what an answer or an event contains.
+func (x *extractor) answer(status int, header []string, outline []byte) {
+	of, root := "answer", place{}
+	if x.source == Delivery {
+		of, root.object = string(Delivery), "event"
+	} else {
+		x.add(HTTPStatus, string(x.source)+" "+strconv.Itoa(status), status == 200) // "a successful response"
 	}
-}
-
-func (x *extractor) event(e Event) {
-	x.headers(string(Delivery), e.Header)
-	if len(e.Body) > maxBody {
-		return
-	}
-	root := jsonscan.Whole(e.Body).Raw
-	x.value(place{object: "event"}, root, maxDepth)
-	for _, m := range membersOf(root) {
-		if kind := m.text(); m.name == "event" && kind != "" {
-			x.add(EventKind, vocabulary(kind), kind == deliveredEvent)
-		}
-	}
-}
-
-func (x *extractor) headers(of string, header map[string][]string) {
-	for name := range header {
+	for _, name := range header {
 		name = memberName(textproto.CanonicalMIMEHeaderKey(name))
 		x.add(Header, of+" "+name, slices.Contains(standardHeaders, name))
 	}
+	x.value(root, outline, maxDepth)
 }
 
 type place struct {
@@ -112,6 +128,9 @@ func (x *extractor) object(p place, members []member, depth int) {
 		x.status(members)
 	}
 	for _, m := range members {
+		if kind := m.text(); p == (place{object: "event"}) && m.name == "event" && kind != "" {
+			x.add(EventKind, vocabulary(kind), kind == deliveredEvent)
+		}
 		at := place{path: memberName(m.name)}
 		if p.path != "" {
 			at.path = p.path + "." + at.path

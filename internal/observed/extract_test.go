@@ -2,10 +2,14 @@ package observed
 
 import (
 	"bufio"
+	"encoding/json"
+	"maps"
 	"os"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/waybill-cli/waybill/internal/jsonscan"
 )
 
 // The tables of the interface document and ours name the same members, and the same words.
@@ -55,4 +59,41 @@ func TestKnownIsWhatTheInterfaceShows(t *testing.T) {
 	if status != want {
 		t.Errorf("statuses of the document %q; want %q", status, want)
 	}
+}
+
+// An outline contains what the whole answer contains.
+func FuzzOutline(f *testing.F) {
+	for _, body := range []string{
+		` { "data" : [ {"trackingNumber":"N","status":7,"error":null} , {"trackingNumber":"M","status":7,"error":null} ] }`,
+		`{"st\u0061tus":7,"trackingNumber":1,"error":{"c\u006fde":"X","detail":1}}`, `[[0],0,0,[],[],{},{"a":[]}]`,
+		`{"event":"router.x","event":2,"data":{"status":-1,"status":"a b","error":"x"}}`, `"x"`, `{"a\"b":1,"b":1}`,
+	} {
+		f.Add([]byte(body))
+	}
+	f.Fuzz(func(t *testing.T, body []byte) {
+		if !json.Valid(body) {
+			return
+		}
+		short, end := outline(nil, body, jsonscan.SkipSpace(body, 0), nil)
+		if whole := jsonscan.Whole(body); !json.Valid(short) || end != whole.At+len(whole.Raw) {
+			t.Fatalf("%q up to %d of %q", short, end, body)
+		}
+		for _, source := range []Source{Query, Delivery} {
+			a, b := extractor{source, register{}, map[*Entry]bool{}}, extractor{source, register{}, map[*Entry]bool{}}
+			a.answer(200, nil, jsonscan.Whole(body).Raw)
+			b.answer(200, nil, short)
+			if got, want := b.keys(), a.keys(); !maps.Equal(got, want) {
+				t.Errorf("%s %q: %v\nof %q: %v", source, short, got, body, want)
+			}
+		}
+	})
+}
+
+// keys returns what was found, and whether it is documented.
+func (x *extractor) keys() map[Key]bool {
+	all := map[Key]bool{}
+	for e, documented := range x.found {
+		all[e.Key] = documented
+	}
+	return all
 }

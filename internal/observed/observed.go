@@ -8,11 +8,15 @@ package observed
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/waybill-cli/waybill/internal/jsonscan"
 )
 
 // Kind says what an entry is about.
@@ -44,6 +48,7 @@ const (
 const (
 	MaxEntries = 500 // per kind and origin
 	maxValue   = 200 // bytes
+	maxFound   = 256 // kinds of answers that a [Recorder] knows
 )
 
 // Key identifies an entry. An entry without a value counts what was seen beyond [MaxEntries].
@@ -95,52 +100,59 @@ type Store interface {
 	Observed(ctx context.Context, of Origin) ([]Entry, error)
 }
 
-// limits decides which keys a register takes: known ones, and new ones up to [MaxEntries] of a kind.
-type limits struct {
-	known map[Key]bool
-	count map[Kind]int // of known keys
-}
+// register holds entries by kind and value: up to [MaxEntries] of a kind, and one without a value for further ones.
+type register map[Kind]map[string]*Entry
 
-func newLimits() limits { return limits{map[Key]bool{}, map[Kind]int{}} }
-
-func (l limits) take(k Key) {
-	l.known[k] = true
-	l.count[k.Kind]++
-}
-
-// admit returns the key that an observation is counted by: a key without a value if the register is full.
-func (l limits) admit(k Key) Key {
-	if !l.known[k] {
-		if k.Value == "" || l.count[k.Kind] >= MaxEntries {
-			return Key{Kind: k.Kind}
-		}
-		l.take(k)
+// entry returns the entry that k is counted by.
+func (r register) entry(k Key) *Entry {
+	if r[k.Kind] == nil {
+		r[k.Kind] = map[string]*Entry{"": {Key: Key{Kind: k.Kind}}}
 	}
-	return k
+	if _, known := r[k.Kind][k.Value]; !known {
+		if len(r[k.Kind]) > MaxEntries {
+			return r[k.Kind][""]
+		}
+		r[k.Kind][k.Value] = &Entry{Key: k}
+	}
+	return r[k.Kind][k.Value]
+}
+
+// take returns the entries with a count in key order, and resets them.
+func (r register) take() []Entry {
+	var taken []Entry
+	for _, entries := range r {
+		for _, e := range entries {
+			if e.Count > 0 {
+				taken = append(taken, *e)
+				*e = Entry{Key: e.Key}
+			}
+		}
+	}
+	slices.SortFunc(taken, func(a, b Entry) int { return a.Compare(b.Key) })
+	return taken
 }
 
 // Admit returns the entries of met that a register with the entries of known takes: known keys, and new ones up to
 // [MaxEntries] of a kind. The others are counted by an entry without a value. There is one entry per key, in key
 // order, so that all writers lock rows in the same order.
 func Admit(known, met []Entry) []Entry {
-	l := newLimits()
+	r := register{}
 	for _, e := range known {
-		if e.Value != "" {
-			l.take(e.Key)
-		}
+		r.entry(e.Key)
 	}
-	admitted := map[Key]Entry{}
 	for _, e := range met {
-		e.Key = l.admit(e.Key)
-		e.Documented = e.Documented && e.Value != ""
-		admitted[e.Key] = admitted[e.Key].plus(e)
+		sum := r.entry(e.Key)
+		e.Key = sum.Key
+		*sum = sum.plus(e)
 	}
-	return slices.SortedFunc(maps.Values(admitted), func(a, b Entry) int { return a.Compare(b.Key) })
+	return r.take()
 }
 
-// plus returns the sum of two entries with the same key; the zero entry adds nothing.
+// plus returns the sum of two entries with the same key; the zero entry adds nothing. An entry without a value is not
+// documented.
 func (e Entry) plus(o Entry) Entry {
 	if e.Count == 0 {
+		o.Documented = o.Documented && o.Value != ""
 		return o
 	}
 	e.Count += o.Count
@@ -176,38 +188,39 @@ func Sum(registers ...[]Entry) (all []Entry, notKept map[Kind]int64) {
 
 // Recorder collects what answers and events contain, in a limited amount of memory. It is safe for concurrent use.
 type Recorder struct {
-	mu      sync.Mutex
-	entries map[Key]Entry
-	limits  limits
+	mu       sync.Mutex
+	register register
+	found    map[[sha256.Size]byte]map[*Entry]bool // see extractor, by digest of what it read
 }
 
 // NewRecorder returns an empty recorder.
-func NewRecorder() *Recorder { return &Recorder{entries: map[Key]Entry{}, limits: newLimits()} }
-
-// Answer adds what an answer contains. It keeps none of its bytes.
-func (r *Recorder) Answer(a Answer, at time.Time) {
-	a.JSON = a.JSON && len(a.Body) <= maxBody
-	r.add(a.Source, at, func(x *extractor) { x.answer(a) })
-}
+func NewRecorder() *Recorder { return &Recorder{register: register{}} }
 
 // Event adds what an event contains. It keeps none of its bytes.
 func (r *Recorder) Event(e Event, at time.Time) {
-	r.add(Delivery, at, func(x *extractor) { x.event(e) })
+	r.Answer(Answer{Source: Delivery, Header: e.Header, Body: e.Body, JSON: true}, at)
 }
 
-func (r *Recorder) add(source Source, at time.Time, extract func(*extractor)) {
-	x := extractor{source: source, found: map[Key]bool{}}
-	extract(&x)
+// Answer adds what an answer contains. It keeps none of its bytes.
+func (r *Recorder) Answer(a Answer, at time.Time) {
+	body := []byte("0") // nothing is found in a scalar
+	if a.JSON && len(a.Body) <= maxBody {
+		body, _ = outline(make([]byte, 0, len(a.Body)), a.Body, jsonscan.SkipSpace(a.Body, 0), nil)
+	}
+	names := slices.Sorted(maps.Keys(a.Header))
+	digest := sha256.Sum256(fmt.Appendf(nil, "%s %d %q %s", a.Source, a.Status, names, body))
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for k := range x.found {
-		if admitted := r.limits.admit(k); admitted != k { // counted once for all of its kind
-			delete(x.found, k)
-			x.found[admitted] = false
+	if r.found[digest] == nil {
+		if len(r.found)%maxFound == 0 {
+			r.found = map[[sha256.Size]byte]map[*Entry]bool{}
 		}
+		x := extractor{a.Source, r.register, map[*Entry]bool{}}
+		x.answer(a.Status, names, body)
+		r.found[digest] = x.found
 	}
-	for k, documented := range x.found {
-		r.entries[k] = r.entries[k].plus(Entry{k, 1, at, at, documented})
+	for e, documented := range r.found[digest] {
+		*e = e.plus(Entry{e.Key, 1, at, at, documented})
 	}
 }
 
@@ -215,7 +228,5 @@ func (r *Recorder) add(source Source, at time.Time, extract func(*extractor)) {
 func (r *Recorder) Take() []Entry {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	taken := slices.Collect(maps.Values(r.entries))
-	clear(r.entries)
-	return taken
+	return r.register.take()
 }

@@ -175,6 +175,30 @@ func TestEveryAnswerIsCountedOnce(t *testing.T) {
 	}
 }
 
+// Answers that look alike count once each, however many kinds of them there are.
+func TestKindsOfAnswersAreCounted(t *testing.T) {
+	r := observed.NewRecorder()
+	const kinds, times = 400, 3
+	for n := range kinds * times {
+		more := strings.Repeat(`,{"x":1}`, n/kinds)
+		body := fmt.Sprintf(`{"data":[{"trackingNumber":"N%d","status":%d}%s]}`, n, n%kinds, more)
+		r.Answer(answer(observed.Query, 200, body), at)
+	}
+	want := map[observed.Kind]int64{observed.Status: times, observed.HTTPStatus: kinds * times}
+	for _, e := range r.Take() {
+		count := want[e.Kind]
+		switch e.Value {
+		case "query data[].x":
+			count = kinds * (times - 1)
+		case "query data[].trackingNumber", "query data[].status":
+			count = kinds * times
+		}
+		if e.Count != count {
+			t.Errorf("%s %s: %d; want %d", e.Kind, e.Value, e.Count, count)
+		}
+	}
+}
+
 // However much is sent, so much is kept.
 func TestRecorderIsBounded(t *testing.T) {
 	r := observed.NewRecorder()
