@@ -35,7 +35,7 @@ type Evidence struct {
 	Failure
 }
 
-// Outcome returns what the query's outcome means for the pace and for a run: accepted if there is a usable answer.
+// Outcome returns the row of the query in the table of outcomes: [OutcomeAccepted] if a usable answer came.
 func (e Evidence) Outcome() Outcome {
 	switch {
 	case e.Err == nil:
