@@ -330,10 +330,11 @@ func (w *waiter) meets(ctx context.Context, all []query.TargetResult) error {
 		if err != nil {
 			return err
 		}
-		e.Matched = e.Matched || bad
 		w.mu.Lock()
-		if bad || len(e.Result.Trackings) > 0 { // replaces an earlier result
-			w.bad[e.Target] = bad
+		if bad {
+			e.Matched, w.bad[e.Target] = true, true
+		} else if len(e.Result.Trackings) > 0 { // replaces an earlier result
+			delete(w.bad, e.Target)
 		}
 		w.mu.Unlock()
 	}
