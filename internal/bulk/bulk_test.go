@@ -278,7 +278,7 @@ func TestAmbiguousRowsOfABatch(t *testing.T) {
 // fullDisk is a ledger that can't record outcomes.
 type fullDisk struct{ *store.DB }
 
-func (fullDisk) Settle(context.Context, []ledger.BatchOutcome) error { return store.ErrFull }
+func (fullDisk) RecordOutcomes(context.Context, []ledger.BatchOutcome) error { return store.ErrFull }
 
 func TestNobodyGoesOnWhenOutcomesAreNotRecorded(t *testing.T) {
 	db := open(t)
@@ -306,11 +306,11 @@ type fillingDisk struct {
 	room int
 }
 
-func (f *fillingDisk) Settle(ctx context.Context, outcomes []ledger.BatchOutcome) error {
+func (f *fillingDisk) RecordOutcomes(ctx context.Context, outcomes []ledger.BatchOutcome) error {
 	if f.room -= len(outcomes); f.room < 0 {
 		return store.ErrFull
 	}
-	return f.DB.Settle(ctx, outcomes)
+	return f.DB.RecordOutcomes(ctx, outcomes)
 }
 
 func TestFullDiskWinsOverTrouble(t *testing.T) {
@@ -356,7 +356,7 @@ func TestRowsThatOthersSettleAreCounted(t *testing.T) {
 			if calls++; calls == 2 {
 				claimed, err := db.Claim(ctx, run.ID, 1, 10)
 				if err == nil {
-					err = db.Settle(ctx, []ledger.BatchOutcome{{Batch: claimed[0].ID, State: ledger.Accepted}})
+					err = db.RecordOutcomes(ctx, []ledger.BatchOutcome{{Batch: claimed[0].ID, State: ledger.Accepted}})
 				}
 				if err != nil {
 					t.Error(err)

@@ -33,11 +33,11 @@ func (c *cutOff) Held(owner string) error {
 	return c.DB.Held(owner)
 }
 
-func (c *cutOff) Settle(ctx context.Context, all []ledger.BatchOutcome) error {
+func (c *cutOff) RecordOutcomes(ctx context.Context, all []ledger.BatchOutcome) error {
 	if c.takenOver && c.held.Load() < 0 {
 		return &store.Error{Kind: store.ErrTakenOver, Path: "postgres://db.test/waybill", Op: "write"}
 	}
-	err := c.DB.Settle(ctx, all)
+	err := c.DB.RecordOutcomes(ctx, all)
 	for range all {
 		select {
 		case c.recorded <- struct{}{}:

@@ -362,7 +362,7 @@ func (d *dispatch) record(ctx context.Context, some []sentBatch) error {
 	for i, o := range some {
 		all[i] = o.outcome
 	}
-	if err := d.Ledger.Settle(ctx, all); err != nil {
+	if err := d.Ledger.RecordOutcomes(ctx, all); err != nil {
 		return err
 	}
 	d.recordSightings(ctx, some)
@@ -420,7 +420,7 @@ func (d *dispatch) returnQueue(ctx context.Context) error {
 	for i, b := range d.queue {
 		back[i] = ledger.BatchOutcome{Batch: b.ID, State: ledger.Pending}
 	}
-	if err := d.Ledger.Settle(ctx, back); err != nil {
+	if err := d.Ledger.RecordOutcomes(ctx, back); err != nil {
 		return err
 	}
 	d.mu.Lock()

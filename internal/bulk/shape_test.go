@@ -223,7 +223,7 @@ func TestRowThatAnotherProcessSendsMeanwhile(t *testing.T) {
 			return nil
 		}
 		f.takes(batches[0].Items()...)
-		if err := db.Settle(t.Context(), []ledger.BatchOutcome{{Batch: batches[0].ID, State: ledger.Accepted, Began: time.Now()}}); err != nil {
+		if err := db.RecordOutcomes(t.Context(), []ledger.BatchOutcome{{Batch: batches[0].ID, State: ledger.Accepted, Began: time.Now()}}); err != nil {
 			t.Error(err)
 		}
 		return nil
@@ -563,7 +563,7 @@ func resend(t *testing.T, db *store.DB, f *fake, run ledger.Run) {
 		f.takes(b.Items()...)
 		all = append(all, ledger.BatchOutcome{Batch: b.ID, State: ledger.Accepted, HTTPStatus: 200, Began: time.Now()})
 	}
-	if err := db.Settle(t.Context(), all); err != nil {
+	if err := db.RecordOutcomes(t.Context(), all); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -138,7 +138,7 @@ func (f filled) give(target string) {
 			f.Fatal(err)
 		}
 		for _, l := range entries {
-			if err := db.SettleEntry(f.Context(), l.ID, inbox.AttemptOutcome{Disposition: inbox.GivenUp, Now: time.Now(), Problem: "answered 500"}); err != nil {
+			if err := db.RecordAttempt(f.Context(), l.ID, inbox.AttemptOutcome{Disposition: inbox.GivenUp, Now: time.Now(), Problem: "answered 500"}); err != nil {
 				f.Fatal(err)
 			}
 		}

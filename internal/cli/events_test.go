@@ -49,7 +49,7 @@ func died(t *testing.T, first time.Time, n int) string {
 	}
 	for i, l := range entries {
 		o := inbox.AttemptOutcome{Disposition: inbox.GivenUp, Now: first.AddDate(0, 0, i), Status: 503, Problem: "answered 503", Reply: []byte("no\x1b[2J")}
-		if err := db.SettleEntry(t.Context(), l.ID, o); err != nil {
+		if err := db.RecordAttempt(t.Context(), l.ID, o); err != nil {
 			t.Fatal(err)
 		}
 	}

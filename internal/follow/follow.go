@@ -45,8 +45,8 @@ func catchUp(ctx context.Context, step func(context.Context) (more bool, err err
 	}
 }
 
-// readPage reads up to q.Limit new events that q selects, and saves what they say. read returns the number of the last
-// event read before, and that of the last event there is. more is true if there is more to read.
+// readPage reads up to q.Limit new events that q selects, adds each, and saves. read returns the numbers of the last
+// event that was read before, and of the last event in the inbox. more is true if there are more events to read.
 func readPage(
 	ctx context.Context, box events, q inbox.Query, read func(context.Context) (to, last int64, err error),
 	add func(inbox.Event) error, save func(from, to int64) (moved bool, err error),

@@ -115,7 +115,7 @@ func retryDelay(failures int) time.Duration {
 func (r *route) settle(ctx context.Context, l inbox.OutboxEntry, o inbox.AttemptOutcome) {
 	what := fmt.Sprintf("result of delivery %d not stored yet, trying again", l.Delivery)
 	for try := 1; ; try++ {
-		err := r.forwarder.o.Outbox.SettleEntry(context.WithoutCancel(ctx), l.ID, o)
+		err := r.forwarder.o.Outbox.RecordAttempt(context.WithoutCancel(ctx), l.ID, o)
 		r.settleAlert.update(r.forwarder.o.OnStoreError, what, err)
 		if err == nil {
 			if o.Disposition == inbox.Sent || o.Disposition == inbox.GivenUp {

@@ -84,7 +84,7 @@ func (o *oneEntry) ClaimEntries(_ context.Context, _ int64, _ int, now time.Time
 	return []inbox.OutboxEntry{o.entry}, time.Time{}, nil
 }
 
-func (o *oneEntry) SettleEntry(_ context.Context, _ int64, out inbox.AttemptOutcome) error {
+func (o *oneEntry) RecordAttempt(_ context.Context, _ int64, out inbox.AttemptOutcome) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.claimed = false
@@ -160,7 +160,7 @@ func (a *ailing) Delivery(ctx context.Context, seq int64) (inbox.Delivery, error
 	return inbox.Delivery{}, errLost
 }
 
-func (a *ailing) SettleEntry(ctx context.Context, id int64, o inbox.AttemptOutcome) error {
+func (a *ailing) RecordAttempt(ctx context.Context, id int64, o inbox.AttemptOutcome) error {
 	a.mu.Lock()
 	a.writes--
 	fails := a.writes >= 0
@@ -174,7 +174,7 @@ func (a *ailing) SettleEntry(ctx context.Context, id int64, o inbox.AttemptOutco
 		a.claimed = false
 		return nil
 	}
-	return a.oneEntry.SettleEntry(ctx, id, o)
+	return a.oneEntry.RecordAttempt(ctx, id, o)
 }
 
 // Trouble of the store is none of the target's, is told once, and costs no try.
@@ -280,7 +280,7 @@ func (o *due) ClaimEntries(_ context.Context, _ int64, n int, _ time.Time) ([]in
 	return entries, time.Time{}, nil
 }
 
-func (o *due) SettleEntry(_ context.Context, _ int64, out inbox.AttemptOutcome) error {
+func (o *due) RecordAttempt(_ context.Context, _ int64, out inbox.AttemptOutcome) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if out.Disposition == inbox.Unbegun {

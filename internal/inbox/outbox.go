@@ -47,8 +47,8 @@ type Outbox interface {
 	// up. next is when the first of the other entries that wait only for time is due, zero if none.
 	ClaimEntries(ctx context.Context, sink int64, n int, now time.Time) (entries []OutboxEntry, next time.Time, err error)
 
-	// SettleEntry records the outcome of an attempt for a claimed or dead entry. For any other entry it does nothing.
-	SettleEntry(ctx context.Context, entry int64, s AttemptOutcome) error
+	// RecordAttempt records the outcome of an attempt for a claimed or dead entry. For any other entry it does nothing.
+	RecordAttempt(ctx context.Context, entry int64, s AttemptOutcome) error
 
 	// DeadEntries yields the entries that were given up, oldest first. An error ends the sequence.
 	DeadEntries(ctx context.Context) iter.Seq2[OutboxEntry, error]

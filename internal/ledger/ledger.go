@@ -148,7 +148,7 @@ type Row struct {
 	Settled
 }
 
-// Settled says why a rejected row needs no further action. The zero value is that of an open row. A row is superseded
+// Settled says why a rejected row needs no further action. The zero value stands for an open row. A row is superseded
 // by another number of its referId in a later input, and a dismissed row never is.
 type Settled struct {
 	Superseded bool      `json:"superseded,omitempty"` // rejected: another number of the referId was accepted since

@@ -40,9 +40,9 @@ type Queue interface {
 	// batch is left.
 	Claim(ctx context.Context, run int64, n, size int) ([]Batch, error)
 
-	// Settle records the outcomes of claimed batches in one transaction. If one of them does not fit, it records none and
-	// returns an error that matches [ErrNotClaimed]. A batch that becomes Pending can be claimed again.
-	Settle(ctx context.Context, outcomes []BatchOutcome) error
+	// RecordOutcomes records the outcomes of claimed batches in one transaction. If one of them does not fit, it records
+	// none and returns an error that matches [ErrNotClaimed]. A batch that becomes Pending can be claimed again.
+	RecordOutcomes(ctx context.Context, outcomes []BatchOutcome) error
 
 	// ClaimFull moves to Sending, and returns, the batches of full that nobody has claimed or changed since
 	// [Staging.Full] returned them. It does not read their rows again.

@@ -190,7 +190,7 @@ func Sum(registers ...[]Entry) (all []Entry, notKept map[Kind]int64) {
 type Recorder struct {
 	mu       sync.Mutex
 	register register
-	found    map[[sha256.Size]byte]map[*Entry]bool // see extractor, by digest of what it read
+	found    map[[sha256.Size]byte]map[*Entry]bool // see extractor, by digest of its input
 }
 
 // NewRecorder returns an empty recorder.

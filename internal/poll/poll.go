@@ -17,13 +17,13 @@ const (
 	chunk = 256 // keys that are loaded at once
 	// maxWaiting keys wait for their next question in memory, the others in a file, in order of asking.
 	maxWaiting = 1024
-	// Answers are settled when there are this many, when the first is this old, or when nothing else is going on. No
-	// question begins while maxUnsettled answers wait.
-	settleAtOnce = 256
-	settleAfter  = 500 * time.Millisecond
-	maxUnsettled = 2 * settleAtOnce
-	scouts       = 8               // alike keys (see [Verdict]) with short pauses
-	longestAlike = 2 * time.Minute // pause of the other alike keys, while all keys fit in memory
+	// Answers are recorded when there are this many, when the first is this old, or when nothing else is going on. No
+	// question begins while maxUnrecorded answers wait.
+	recordAtOnce  = 256
+	recordAfter   = 500 * time.Millisecond
+	maxUnrecorded = 2 * recordAtOnce
+	scouts        = 8               // alike keys (see [Verdict]) with short pauses
+	longestAlike  = 2 * time.Minute // pause of the other alike keys, while all keys fit in memory
 )
 
 // Verdict says how to continue with a key.
@@ -43,7 +43,7 @@ type Answer[K, R any] struct {
 	Result R
 }
 
-// Steps are the operations on keys. Load and Settle get no key with a question in flight. Any error ends the poll.
+// Steps are the operations on keys. Load and Record get no key with a question in flight. Any error ends the poll.
 type Steps[K, R any] interface {
 	// Load loads the known state of keys before the first question, and of all waiting keys after a wake-up.
 	Load(ctx context.Context, keys []K) ([]Verdict, error)
@@ -51,8 +51,8 @@ type Steps[K, R any] interface {
 	// Ask asks one question. Several goroutines call it.
 	Ask(ctx context.Context, key K) (R, error)
 
-	// Settle records answers.
-	Settle(ctx context.Context, answers []Answer[K, R]) ([]Verdict, error)
+	// Record records answers.
+	Record(ctx context.Context, answers []Answer[K, R]) ([]Verdict, error)
 
 	// Leave gets the keys that were not done at the end.
 	Leave(ctx context.Context, keys []K) error
@@ -63,11 +63,11 @@ type Options struct {
 	Workers int // maximum number of questions in flight
 	Pauses  pace.Backoff
 	Wake    <-chan struct{} // receives a value when Load may have news about waiting keys
-	// Hard ends questions in flight; nil: ctx ends them. Answers after the end of ctx are settled.
+	// Hard ends questions in flight; nil: ctx ends them. Answers after the end of ctx are recorded.
 	Hard context.Context //nolint:containedctx // a second end beside ctx
 }
 
-// Run asks about each key until Load or Settle says that it is done: first keys that were never asked about, then the
+// Run asks about each key until Load or Record says that it is done: first keys that were never asked about, then the
 // least recently asked ones, then each when its pause is over. The error is the first one of the steps, else the
 // cause of ctx if it ended before all keys were done. encoding/json must be able to encode keys. Run reads all keys,
 // even after the end of ctx.
@@ -79,7 +79,7 @@ func Run[K, R any](ctx context.Context, keys iter.Seq2[K, error], steps Steps[K,
 	defer cancel(nil)
 	p := &poller[K, R]{
 		Options: o, steps: steps, next: next, asking: asking,
-		answers: make(chan reply[K, R]), loaded: make(chan batch[K], 1), settled: make(chan batch[K], 1),
+		answers: make(chan reply[K, R]), loaded: make(chan batch[K], 1), recorded: make(chan batch[K], 1),
 	}
 	defer p.later.close()
 	p.deadline, _ = ctx.Deadline()
@@ -124,22 +124,22 @@ type poller[K, R any] struct {
 	next   func() (K, error, bool)
 	asking context.Context //nolint:containedctx // of all queries
 
-	fresh     []*entry[K] // loaded, never queried
-	waiting   []*entry[K] // by due time
-	scouts    int         // entries that are scouts
-	epoch     int         // how often short pauses were restored
-	deadline  time.Time   // zero for none
-	later     backlog[K]  // in order of asking
-	drained   bool        // there are no new keys
-	reload    bool        // the known state of waiting keys may have changed
-	wakes     int         // wake-ups so far
-	busy      int         // questions in flight
-	unsettled []reply[K, R]
-	since     time.Time // time of the first unsettled answer
+	fresh      []*entry[K] // loaded, never queried
+	waiting    []*entry[K] // by due time
+	scouts     int         // entries that are scouts
+	epoch      int         // how often short pauses were restored
+	deadline   time.Time   // zero for none
+	later      backlog[K]  // in order of asking
+	drained    bool        // there are no new keys
+	reload     bool        // the known state of waiting keys may have changed
+	wakes      int         // wake-ups so far
+	busy       int         // questions in flight
+	unrecorded []reply[K, R]
+	since      time.Time // time of the first unrecorded answer
 
-	loading, settling bool // a step is running
-	answers           chan reply[K, R]
-	loaded, settled   chan batch[K]
+	loading, recording bool // a step is running
+	answers            chan reply[K, R]
+	loaded, recorded   chan batch[K]
 }
 
 func (p *poller[K, R]) run(ctx context.Context) error {
@@ -165,8 +165,8 @@ func (p *poller[K, R]) run(ctx context.Context) error {
 			err = p.takeLoaded(b)
 		case r := <-p.answers:
 			err = p.takeAnswer(r)
-		case b := <-p.settled:
-			err = p.takeSettled(b)
+		case b := <-p.recorded:
+			err = p.takeRecorded(b)
 		}
 		if err != nil {
 			return err
@@ -178,7 +178,7 @@ func (p *poller[K, R]) begin(ctx context.Context) error {
 	if err := p.beginLoad(ctx); err != nil {
 		return err
 	}
-	for p.busy < max(p.Workers, 1) && len(p.unsettled) < maxUnsettled {
+	for p.busy < max(p.Workers, 1) && len(p.unrecorded) < maxUnrecorded {
 		e := p.nextEntry()
 		if e == nil {
 			break
@@ -190,7 +190,7 @@ func (p *poller[K, R]) begin(ctx context.Context) error {
 			p.answers <- reply[K, R]{e, result, err}
 		}()
 	}
-	p.beginSettle(context.WithoutCancel(ctx))
+	p.beginRecord(context.WithoutCancel(ctx))
 	return nil
 }
 
@@ -210,18 +210,18 @@ func (p *poller[K, R]) nextEntry() *entry[K] {
 
 func (p *poller[K, R]) nextDue() time.Time {
 	due := time.Now().Add(time.Hour)
-	if len(p.waiting) > 0 && p.busy < max(p.Workers, 1) && len(p.unsettled) < maxUnsettled {
+	if len(p.waiting) > 0 && p.busy < max(p.Workers, 1) && len(p.unrecorded) < maxUnrecorded {
 		due = p.waiting[0].Due
 	}
-	if at := p.since.Add(settleAfter); len(p.unsettled) > 0 && !p.settling && at.Before(due) {
+	if at := p.since.Add(recordAfter); len(p.unrecorded) > 0 && !p.recording && at.Before(due) {
 		due = at
 	}
 	return due
 }
 
 func (p *poller[K, R]) finished() bool {
-	return p.drained && !p.loading && !p.settling && p.busy == 0 &&
-		len(p.unsettled)+len(p.fresh)+len(p.waiting)+p.later.len() == 0
+	return p.drained && !p.loading && !p.recording && p.busy == 0 &&
+		len(p.unrecorded)+len(p.fresh)+len(p.waiting)+p.later.len() == 0
 }
 
 // beginLoad loads waiting entries after a wake-up, else new ones, else the least recently asked ones.
@@ -331,39 +331,39 @@ func (p *poller[K, R]) takeAnswer(r reply[K, R]) error {
 		p.fresh = append(p.fresh, r.entry)
 		return r.err
 	}
-	if len(p.unsettled) == 0 {
+	if len(p.unrecorded) == 0 {
 		p.since = time.Now()
 	}
-	p.unsettled = append(p.unsettled, r)
+	p.unrecorded = append(p.unrecorded, r)
 	return nil
 }
 
-func (p *poller[K, R]) beginSettle(ctx context.Context) {
-	if p.settling || len(p.unsettled) == 0 {
+func (p *poller[K, R]) beginRecord(ctx context.Context) {
+	if p.recording || len(p.unrecorded) == 0 {
 		return
 	}
 	idle := p.busy == 0 && len(p.fresh) == 0 && !p.loading
-	if len(p.unsettled) < settleAtOnce && time.Since(p.since) < settleAfter && !idle {
+	if len(p.unrecorded) < recordAtOnce && time.Since(p.since) < recordAfter && !idle {
 		return
 	}
-	p.settling = true
-	some := p.unsettled
-	p.unsettled = nil
-	go func() { p.settled <- p.settle(ctx, some) }()
+	p.recording = true
+	some := p.unrecorded
+	p.unrecorded = nil
+	go func() { p.recorded <- p.record(ctx, some) }()
 }
 
-func (p *poller[K, R]) settle(ctx context.Context, some []reply[K, R]) batch[K] {
+func (p *poller[K, R]) record(ctx context.Context, some []reply[K, R]) batch[K] {
 	b := batch[K]{entries: make([]*entry[K], len(some))}
 	answers := make([]Answer[K, R], len(some))
 	for i, r := range some {
 		b.entries[i], answers[i] = r.entry, Answer[K, R]{r.entry.Key, r.result}
 	}
-	b.verdicts, b.err = p.steps.Settle(ctx, answers)
+	b.verdicts, b.err = p.steps.Record(ctx, answers)
 	return b
 }
 
-func (p *poller[K, R]) takeSettled(b batch[K]) error {
-	p.settling = false
+func (p *poller[K, R]) takeRecorded(b batch[K]) error {
+	p.recording = false
 	ready := false // an alike key is done
 	for i, v := range b.verdicts {
 		e := b.entries[i]
@@ -392,20 +392,20 @@ func (p *poller[K, R]) takeSettled(b batch[K]) error {
 	return b.err
 }
 
-// end waits for running steps, settles the answers, and leaves the rest. failed is the reason for the end.
+// end waits for running steps, records the answers, and leaves the rest. failed is the reason for the end.
 func (p *poller[K, R]) end(ctx context.Context, failed error) error {
 	for p.busy > 0 {
 		failed = cmp.Or(failed, p.takeAnswer(<-p.answers))
 	}
 	var broken error // error of a step
-	if p.settling {
-		broken = p.takeSettled(<-p.settled)
+	if p.recording {
+		broken = p.takeRecorded(<-p.recorded)
 	}
 	if p.loading {
 		broken = errors.Join(broken, p.takeLoaded(<-p.loaded))
 	}
-	if len(p.unsettled) > 0 && broken == nil {
-		broken = p.takeSettled(p.settle(ctx, p.unsettled))
+	if len(p.unrecorded) > 0 && broken == nil {
+		broken = p.takeRecorded(p.record(ctx, p.unrecorded))
 	}
 	if failed = cmp.Or(failed, broken); failed == nil {
 		return nil

@@ -20,9 +20,9 @@ type asker[K comparable] struct {
 	ask   func(context.Context, K) (poll.Verdict, error)
 	known func(K) poll.Verdict // nil for nothing
 
-	mu      sync.Mutex
-	left    []K
-	settled [][]K // keys of each batch
+	mu       sync.Mutex
+	left     []K
+	recorded [][]K // keys of each batch
 }
 
 func (a *asker[K]) Load(_ context.Context, keys []K) ([]poll.Verdict, error) {
@@ -37,7 +37,7 @@ func (a *asker[K]) Load(_ context.Context, keys []K) ([]poll.Verdict, error) {
 
 func (a *asker[K]) Ask(ctx context.Context, k K) (poll.Verdict, error) { return a.ask(ctx, k) }
 
-func (a *asker[K]) Settle(_ context.Context, answers []poll.Answer[K, poll.Verdict]) ([]poll.Verdict, error) {
+func (a *asker[K]) Record(_ context.Context, answers []poll.Answer[K, poll.Verdict]) ([]poll.Verdict, error) {
 	var all []poll.Verdict
 	var keys []K
 	for _, x := range answers {
@@ -45,7 +45,7 @@ func (a *asker[K]) Settle(_ context.Context, answers []poll.Answer[K, poll.Verdi
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.settled = append(a.settled, keys)
+	a.recorded = append(a.recorded, keys)
 	return all, nil
 }
 
@@ -310,9 +310,9 @@ func TestRunStarvesNobody(t *testing.T) {
 	})
 }
 
-// Answers are settled many at once, at the latest after half a second, and when
+// Answers are recorded many at once, at the latest after half a second, and when
 // nothing else is going on.
-func TestRunSettlesManyAtOnce(t *testing.T) {
+func TestRunRecordsManyAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
 		a := &asker[int]{ask: func(context.Context, int) (poll.Verdict, error) {
@@ -322,14 +322,14 @@ func TestRunSettlesManyAtOnce(t *testing.T) {
 		if err := poll.Run(t.Context(), without(count(1000)), poll.Steps[int, poll.Verdict](a), poll.Options{Workers: 10}); err != nil {
 			t.Fatal(err)
 		}
-		if d := time.Since(start); d != 5*time.Second || len(a.settled) > 11 || len(a.settled) < 5 {
-			t.Errorf("1000 keys in %v, settled in %d batches", d, len(a.settled))
+		if d := time.Since(start); d != 5*time.Second || len(a.recorded) > 11 || len(a.recorded) < 5 {
+			t.Errorf("1000 keys in %v, recorded in %d batches", d, len(a.recorded))
 		}
 	})
 }
 
-// When the command is stopped, questions under way are answered and settled.
-func TestRunSettlesWhatIsUnderWay(t *testing.T) {
+// When the command is stopped, questions under way are answered and recorded.
+func TestRunRecordsWhatIsUnderWay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		enough := errors.New("enough")
 		ctx, cancel := context.WithCancelCause(t.Context())
@@ -341,24 +341,24 @@ func TestRunSettlesWhatIsUnderWay(t *testing.T) {
 			return poll.Verdict{Done: true}, ctx.Err()
 		}}
 		err := poll.Run(ctx, without(count(10)), poll.Steps[int, poll.Verdict](a), poll.Options{Workers: 3, Hard: t.Context()})
-		if !errors.Is(err, enough) || len(a.settled) != 1 || len(a.left) != 10-len(a.settled[0]) || len(a.left) == 10 {
-			t.Errorf("%v: settled %v, left %v; want what was under way settled, and the rest left", err, a.settled, a.left)
+		if !errors.Is(err, enough) || len(a.recorded) != 1 || len(a.left) != 10-len(a.recorded[0]) || len(a.left) == 10 {
+			t.Errorf("%v: recorded %v, left %v; want what was under way recorded, and the rest left", err, a.recorded, a.left)
 		}
 	})
 }
 
-// An end that comes while answers are settled leaves every other key all the same.
+// An end that comes while answers are recorded leaves every other key all the same.
 func TestRunLeavesTheRestWhateverEndedIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		enough := errors.New("enough")
-		var settled int
+		var recorded int
 		a := &asker[int]{ask: func(context.Context, int) (poll.Verdict, error) {
 			time.Sleep(time.Second)
 			return poll.Verdict{Done: true}, nil
 		}}
-		err := poll.Run(t.Context(), without(count(100)), poll.Steps[int, poll.Verdict](&endingAsker{a, enough, &settled}), poll.Options{Workers: 3, Hard: t.Context()})
-		if !errors.Is(err, enough) || len(a.left)+settled != 100 || len(a.left) == 0 {
-			t.Errorf("%v: %d settled, %d left; want 100 in all", err, settled, len(a.left))
+		err := poll.Run(t.Context(), without(count(100)), poll.Steps[int, poll.Verdict](&endingAsker{a, enough, &recorded}), poll.Options{Workers: 3, Hard: t.Context()})
+		if !errors.Is(err, enough) || len(a.left)+recorded != 100 || len(a.left) == 0 {
+			t.Errorf("%v: %d recorded, %d left; want 100 in all", err, recorded, len(a.left))
 		}
 	})
 }
@@ -391,8 +391,8 @@ func TestRunLosesNoKeyAtItsBounds(t *testing.T) {
 	}
 }
 
-// What is answered while answers are settled is bounded too, and waits without spinning.
-func TestRunWaitsForASlowSettle(t *testing.T) {
+// What is answered while answers are recorded is bounded too, and waits without spinning.
+func TestRunWaitsForASlowRecord(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var asked atomic.Int32
 		a := &slowAsker{asker: &asker[int]{ask: func(context.Context, int) (poll.Verdict, error) {
@@ -401,22 +401,22 @@ func TestRunWaitsForASlowSettle(t *testing.T) {
 		}}, asked: &asked}
 		err := poll.Run(t.Context(), without(count(2000)), poll.Steps[int, poll.Verdict](a), poll.Options{Workers: 1, Pauses: pace.Backoff{First: time.Second, Max: time.Second}})
 		if want := []int32{256 + 512, 256 + 512 + 512}; err != nil || !slices.Equal(a.at[:2], want) {
-			t.Errorf("%v: asked %v times when answers were settled; want %v first", err, a.at, want)
+			t.Errorf("%v: asked %v times when answers were recorded; want %v first", err, a.at, want)
 		}
 	})
 }
 
-// slowAsker settles slowly.
+// slowAsker records slowly.
 type slowAsker struct {
 	*asker[int]
 	asked *atomic.Int32
-	at    []int32 // how many were asked when each settling ended
+	at    []int32 // how many were asked when each recording ended
 }
 
-func (a *slowAsker) Settle(ctx context.Context, answers []poll.Answer[int, poll.Verdict]) ([]poll.Verdict, error) {
+func (a *slowAsker) Record(ctx context.Context, answers []poll.Answer[int, poll.Verdict]) ([]poll.Verdict, error) {
 	time.Sleep(10 * time.Second)
 	a.at = append(a.at, a.asked.Load())
-	return a.asker.Settle(ctx, answers)
+	return a.asker.Record(ctx, answers)
 }
 
 // No more keys are read while many wait to be asked again.
@@ -437,7 +437,7 @@ func TestRunReadsNoMoreThanItHolds(t *testing.T) {
 		}}
 		time.AfterFunc(50*time.Second, func() { held.Store(read.Load()) })
 		err := poll.Run(ctx, without(keys), poll.Steps[int, poll.Verdict](a), poll.Options{Workers: 1})
-		const most = 1024 + 256 + 256 + 512 // what waits, is fresh, is loaded, and is to be settled
+		const most = 1024 + 256 + 256 + 512 // what waits, is fresh, is loaded, and is to be recorded
 		if !errors.Is(err, context.DeadlineExceeded) || held.Load() < 1024 || held.Load() > most || len(a.left) != 5000 {
 			t.Errorf("%v: %d keys read, %d left; want 1024 to %d, and all", err, held.Load(), len(a.left), most)
 		}
@@ -469,19 +469,19 @@ func TestRunSaysThatKeysFailed(t *testing.T) {
 	}
 }
 
-// endingAsker ends everything with each answer that it settles.
+// endingAsker ends everything with each answer that it records.
 type endingAsker struct {
 	*asker[int]
-	err     error
-	settled *int
+	err      error
+	recorded *int
 }
 
 func (a *endingAsker) Ask(_ context.Context, k int) (poll.Verdict, error) {
 	return a.asker.Ask(context.Background(), k) // an answer that has come is not lost
 }
 
-func (a *endingAsker) Settle(_ context.Context, answers []poll.Answer[int, poll.Verdict]) ([]poll.Verdict, error) {
-	*a.settled += len(answers)
+func (a *endingAsker) Record(_ context.Context, answers []poll.Answer[int, poll.Verdict]) ([]poll.Verdict, error) {
+	*a.recorded += len(answers)
 	done := make([]poll.Verdict, len(answers))
 	for i := range done {
 		done[i].Done = true

@@ -180,7 +180,8 @@ func TestFailuresOfTheStoreAreReturned(t *testing.T) {
 	}
 }
 
-// Rows are read before a query, and once more only for a wait, or if an event reported them.
+// Rows are read before a query, once more if an event reported them, and once more when they meet the condition of a
+// wait: a target that waits on keeps its rows, or numbers that one answer alone has named would be wanted later.
 func TestRowsAreReadOnceForAnAnswer(t *testing.T) {
 	byEvent := rowOf("N1")
 	byEvent.Sighting = &ledger.Sighting{Phase: ledger.Processed, Source: ledger.FromEvent, Seen: time.Now()}
@@ -195,7 +196,7 @@ func TestRowsAreReadOnceForAnAnswer(t *testing.T) {
 		row    ledger.TrackingStatus
 		change func(*query.Scheduler)
 		want   int
-	}{{rowOf("N1"), nil, 1}, {rowOf("N1"), wait, 2}, {byEvent, nil, 2}, {byEvent, wait, 2}} {
+	}{{rowOf("N1"), nil, 1}, {rowOf("N1"), wait, 2}, {byEvent, nil, 2}, {byEvent, wait, 3}} {
 		k := &kept{rows: []ledger.TrackingStatus{tt.row}, eventErr: inbox.ErrNoEvent}
 		all, err := ask(t.Context(), asker(answer, k), tt.change, "R")
 		if err != nil || len(all) != 1 || k.found != tt.want {

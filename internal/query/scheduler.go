@@ -18,10 +18,10 @@ import (
 // TargetResult is the result for a target.
 type TargetResult struct {
 	Target     *Target
-	Result     Result // it meets the condition
-	Matched    bool   // the end came before it was done
-	Unfinished bool   // the end came before it was done
-	stored     bool   // the result comes from the store, and lacks the events
+	Result     Result
+	Matched    bool // it meets the condition
+	Unfinished bool // the end came before it was done
+	stored     bool // the result comes from the store, and lacks the events
 }
 
 // Scheduler queries any number of trackings: each until it is answered, or meets a condition. Answers are recorded,
@@ -286,18 +286,22 @@ func (s *targetPoller) noteTrouble(err error) error {
 	return nil
 }
 
-// Settle records answers and ends the targets that are done.
-func (s *targetPoller) Settle(ctx context.Context, answers []poll.Answer[*Target, queryReply]) ([]poll.Verdict, error) {
+// Record records answers and ends the targets that are done.
+func (s *targetPoller) Record(ctx context.Context, answers []poll.Answer[*Target, queryReply]) ([]poll.Verdict, error) {
 	store, err := s.Store(ctx)
 	if err != nil {
 		return nil, err
 	}
-	all, err := s.record(ctx, store, answers)
+	all, err := s.recordAnswers(ctx, store, answers)
 	if err != nil {
 		return nil, err
 	}
 	if s.Meets != nil {
 		if err := s.Meets(ctx, all); err != nil {
+			return nil, err
+		}
+		met := func(e TargetResult) bool { return e.Matched } // events may have arrived since the rows were loaded
+		if err := s.mergeEvents(ctx, store, all, met); err != nil {
 			return nil, err
 		}
 	}
@@ -306,7 +310,7 @@ func (s *targetPoller) Settle(ctx context.Context, answers []poll.Answer[*Target
 	var refused error
 	for i, e := range all {
 		refused = cmp.Or(refused, answers[i].Result.refused)
-		verdicts[i] = s.judge(&e)
+		verdicts[i] = s.verdict(&e)
 		if verdicts[i].Done {
 			ended = append(ended, e)
 		}
@@ -314,7 +318,7 @@ func (s *targetPoller) Settle(ctx context.Context, answers []poll.Answer[*Target
 	return verdicts, cmp.Or(s.end(ctx, ended), refused)
 }
 
-func (s *targetPoller) record(
+func (s *targetPoller) recordAnswers(
 	ctx context.Context, store *Store, answers []poll.Answer[*Target, queryReply],
 ) ([]TargetResult, error) {
 	all := make([]TargetResult, len(answers))
@@ -344,7 +348,8 @@ func (s *targetPoller) record(
 		if err := store.Trackings.Record(ctx, records); err != nil {
 			return nil, err
 		}
-		if err := s.mergeEvents(ctx, store, all); err != nil {
+		reported := func(e TargetResult) bool { return e.Target.byEvent() } // the answers recorded now may be newer
+		if err := s.mergeEvents(ctx, store, all, reported); err != nil {
 			return nil, err
 		}
 	}
@@ -356,12 +361,14 @@ func (s *targetPoller) record(
 	return all, nil
 }
 
-// mergeEvents replaces older answers with what events reported. It reloads the rows that an event reported, since the
-// recorded answers may be newer, and for a wait all rows, since events may have arrived meanwhile.
-func (s *targetPoller) mergeEvents(ctx context.Context, store *Store, all []TargetResult) error {
+// mergeEvents reloads the rows of some targets, and replaces older answers with what events reported. A target that
+// waits on keeps its rows, unless an event reported them: numbers that one answer alone has named are not wanted later.
+func (s *targetPoller) mergeEvents(
+	ctx context.Context, store *Store, all []TargetResult, reload func(TargetResult) bool,
+) error {
 	var ts []*Target
 	for _, e := range all {
-		if s.Meets != nil || e.Target.byEvent() {
+		if reload(e) {
 			ts = append(ts, e.Target)
 		}
 	}
@@ -388,9 +395,9 @@ func (s *targetPoller) mergeEvents(ctx context.Context, store *Store, all []Targ
 	return nil
 }
 
-// judge retries an absent target only if the ledger has it as accepted: a service that works in the background may
+// verdict retries an absent target only if the ledger has it as accepted: a service that works in the background may
 // learn of it late.
-func (s *targetPoller) judge(e *TargetResult) poll.Verdict {
+func (s *targetPoller) verdict(e *TargetResult) poll.Verdict {
 	err := e.Result.Err
 	failure := tracking.FailureOf(err)
 	v := poll.Verdict{NotBefore: failure.RetryAfter}

@@ -270,8 +270,8 @@ func (s *Sender) Build(d inbox.Delivery, to *url.URL, attempt int) (forward.Requ
 	return parcel, err
 }
 
-// Settle records the result of an item that had been given up.
-func (s *Sender) Settle(ctx context.Context, res forward.Result) error {
+// RecordAttempt records the result of an item that had been given up.
+func (s *Sender) RecordAttempt(ctx context.Context, res forward.Result) error {
 	l := s.Items[res.Index].Entry
 	if l == nil || s.Edit != nil {
 		return nil
@@ -283,5 +283,5 @@ func (s *Sender) Settle(ctx context.Context, res forward.Result) error {
 	if o.Problem != "" {
 		o.Disposition = inbox.GivenUp
 	}
-	return s.Outbox.SettleEntry(context.WithoutCancel(ctx), l.ID, o)
+	return s.Outbox.RecordAttempt(context.WithoutCancel(ctx), l.ID, o)
 }

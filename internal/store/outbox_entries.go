@@ -112,7 +112,7 @@ func (d *DB) ClaimEntries(
 		}
 	}
 	err = d.run(ctx, func(ctx context.Context, t *tx) {
-		t.settleAll(ctx, claims.unsure)
+		t.recordAttempts(ctx, claims.unsure)
 		entries, next = t.claimEntries(ctx, sink, n, now)
 	})
 	if err != nil {
@@ -239,24 +239,24 @@ type entryOutcome struct {
 	entry int64
 }
 
-type settledEntry struct {
+type attemptedEntry struct {
 	*entryOutcome
 
 	sink, delivery, attempts int64
 	dead, unverified         bool
 }
 
-// SettleEntry records the outcome of an attempt, see [inbox.Outbox]. Outcomes that are waiting are recorded together.
-func (d *DB) SettleEntry(ctx context.Context, entry int64, o inbox.AttemptOutcome) error {
+// RecordAttempt records the outcome of an attempt, see [inbox.Outbox]. Outcomes that are waiting are recorded together.
+func (d *DB) RecordAttempt(ctx context.Context, entry int64, o inbox.AttemptOutcome) error {
 	d.settling.Add(1)
 	defer d.settling.Add(-1)
 	s := &entryOutcome{o, entry}
-	do := func(ctx context.Context, t *tx) { t.settleAll(ctx, []*entryOutcome{s}) }
-	return d.fail("write", d.writer.runJob(ctx, &job{settle: s, do: do}))
+	do := func(ctx context.Context, t *tx) { t.recordAttempts(ctx, []*entryOutcome{s}) }
+	return d.fail("write", d.writer.runJob(ctx, &job{attempt: s, do: do}))
 }
 
-// settleAll records outcomes, with the same result as one after the other.
-func (t *tx) settleAll(ctx context.Context, all []*entryOutcome) {
+// recordAttempts records outcomes, with the same result as one after the other.
+func (t *tx) recordAttempts(ctx context.Context, all []*entryOutcome) {
 	for len(all) > 0 {
 		some, later := map[int64]*entryOutcome{}, []*entryOutcome(nil)
 		for _, s := range all {
@@ -266,20 +266,20 @@ func (t *tx) settleAll(ctx context.Context, all []*entryOutcome) {
 				later = append(later, s)
 			}
 		}
-		t.settleEach(ctx, some)
+		t.recordEach(ctx, some)
 		all = later
 	}
 }
 
-// settleEach records the outcomes of entries that this process has claimed, or that are dead.
-func (t *tx) settleEach(ctx context.Context, all map[int64]*entryOutcome) {
+// recordEach records the outcomes of entries that this process has claimed, or that are dead.
+func (t *tx) recordEach(ctx context.Context, all map[int64]*entryOutcome) {
 	me := t.owner(ctx)
 	entries, returned := slices.Collect(maps.Keys(all)), map[inbox.Disposition][]int64{}
 	done := map[int64][]int64{} // entries that no longer wait, by sink
-	var sent, failed []settledEntry
+	var sent, failed []attemptedEntry
 	var leave []int64
 	selectSettled.each(ctx, t, entries, func(row scanner) error {
-		var e settledEntry
+		var e attemptedEntry
 		var seq int64
 		err := row.Scan(&seq, &e.sink, &e.delivery, &e.attempts, &e.dead, &e.unverified)
 		e.entryOutcome = all[seq]
@@ -313,7 +313,7 @@ func (t *tx) settleEach(ctx context.Context, all map[int64]*entryOutcome) {
 	}
 }
 
-func (t *tx) addAttempts(ctx context.Context, all []settledEntry) {
+func (t *tx) addAttempts(ctx context.Context, all []attemptedEntry) {
 	insertAttempts.exec(ctx, t, len(all), func(args []any, n int) []any {
 		e := all[n]
 		sent := e.Disposition == inbox.Sent
@@ -324,7 +324,7 @@ func (t *tx) addAttempts(ctx context.Context, all []settledEntry) {
 }
 
 // recordFailure records a failed attempt in the outbox. A dead entry stays dead.
-func (t *tx) recordFailure(ctx context.Context, e settledEntry) {
+func (t *tx) recordFailure(ctx context.Context, e attemptedEntry) {
 	if e.dead { // nothing else limits its number of attempts
 		const remove = "DELETE FROM attempts WHERE " + oldAttempts + " AND sink = $1 AND delivery = $2"
 		t.exec(ctx, remove, e.sink, e.delivery)

@@ -186,8 +186,8 @@ func (t *tx) markOwnerRowsUnknown(ctx context.Context, owner string) int64 {
 	return rows
 }
 
-// Settle records the outcomes of claimed batches, see [ledger.Queue].
-func (d *DB) Settle(ctx context.Context, outcomes []ledger.BatchOutcome) error {
+// RecordOutcomes records the outcomes of claimed batches, see [ledger.Queue].
+func (d *DB) RecordOutcomes(ctx context.Context, outcomes []ledger.BatchOutcome) error {
 	answers := make([]any, len(outcomes)) // compressed before others have to wait; nil if none
 	for i, s := range outcomes {
 		if err := s.Check(); err != nil {
@@ -205,7 +205,7 @@ func (d *DB) Settle(ctx context.Context, outcomes []ledger.BatchOutcome) error {
 		me := t.owner(ctx)
 		runs := make([]int64, len(outcomes))
 		for i, s := range outcomes {
-			if runs[i] = t.settle(ctx, s, answers[i], me); t.err != nil {
+			if runs[i] = t.recordOutcome(ctx, s, answers[i], me); t.err != nil {
 				t.err = fmt.Errorf("record batch %d: %w", s.Batch, t.err)
 				return
 			}
@@ -223,8 +223,8 @@ func (d *DB) Settle(ctx context.Context, outcomes []ledger.BatchOutcome) error {
 	})
 }
 
-// settle records the outcome of a batch. If answer is nil, an earlier one is kept.
-func (t *tx) settle(ctx context.Context, s ledger.BatchOutcome, answer any, me string) (run int64) {
+// recordOutcome records the outcome of a batch. If answer is nil, an earlier one is kept.
+func (t *tx) recordOutcome(ctx context.Context, s ledger.BatchOutcome, answer any, me string) (run int64) {
 	ok := t.row(ctx, []any{&run}, `UPDATE batches SET state = $1, owner = NULL,
 			began = $2, took = $3, http_status = $4, reason = $5, shape = $6,
 			answer = COALESCE($9, answer), cut = CASE WHEN $9 IS NULL THEN cut ELSE $10 END
@@ -232,7 +232,7 @@ func (t *tx) settle(ctx context.Context, s ledger.BatchOutcome, answer any, me s
 		string(s.State), millis(s.Began), s.Took.Microseconds(), s.HTTPStatus, clean(s.Reason), s.Shape, s.Batch, me,
 		answer, flag(s.AnswerCut))
 	t.require(ok, &Error{Kind: ErrTakenOver, Path: t.w.engine.Place, Op: "write"})
-	t.settleRows(ctx, s, run)
+	t.recordRows(ctx, s, run)
 	return run
 }
 
@@ -271,9 +271,9 @@ func (t *tx) readBatch(ctx context.Context, id int64) batch {
 	return b
 }
 
-// settleRows records the rows whose outcome differs from the batch's. If they become pending but the batch does not,
+// recordRows records the rows whose outcome differs from the batch's. If they become pending but the batch does not,
 // they get a batch of their own.
-func (t *tx) settleRows(ctx context.Context, s ledger.BatchOutcome, run int64) {
+func (t *tx) recordRows(ctx context.Context, s ledger.BatchOutcome, run int64) {
 	var pending []int64
 	for _, v := range s.Rows {
 		if v.State == ledger.Pending && s.State != ledger.Pending {

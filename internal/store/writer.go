@@ -42,11 +42,11 @@ type writer struct {
 type work func(context.Context, *tx)
 
 type job struct {
-	do     work
-	put    *arrival      // what the job stores, if it does nothing else: many are stored at once
-	settle *entryOutcome // the same for the outcome of an attempt
-	err    error
-	done   chan struct{} // closed when err is final
+	do      work
+	put     *arrival      // what the job stores, if it does nothing else: many are stored at once
+	attempt *entryOutcome // the same for the outcome of an attempt
+	err     error
+	done    chan struct{} // closed when err is final
 }
 
 // runJob returns when the work is on disk, perhaps together with other jobs. After an error, nothing of it is.
@@ -251,24 +251,24 @@ func (t *tx) end(ctx context.Context) error {
 	return t.w.commitOrRollback(ctx, t.err, t.deferred...)
 }
 
-// doAll runs jobs: first all that store arrivals together, then all that settle outbox entries together, then the
-// others, which may claim entries that waited for the settled ones.
+// doAll runs jobs: first all that store arrivals together, then all that record attempts together, then the
+// others, which may claim entries that waited for these.
 func (t *tx) doAll(ctx context.Context, jobs []*job) {
 	var arrivals []*arrival
-	var settled []*entryOutcome
+	var attempts []*entryOutcome
 	var others []*job
 	for _, j := range jobs {
 		switch {
 		case j.put != nil:
 			arrivals = append(arrivals, j.put)
-		case j.settle != nil:
-			settled = append(settled, j.settle)
+		case j.attempt != nil:
+			attempts = append(attempts, j.attempt)
 		default:
 			others = append(others, j)
 		}
 	}
 	t.putAll(ctx, arrivals)
-	t.settleAll(ctx, settled)
+	t.recordAttempts(ctx, attempts)
 	for _, j := range others {
 		t.flush(ctx)
 		j.do(ctx, t)

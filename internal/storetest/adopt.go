@@ -103,7 +103,7 @@ func sharesWithTheLiving(w *world) {
 	mine := have(other.Claim(w.Context(), run.ID, 9, 3))(w)
 	w.same("batches", len(mine), 2)
 	w.settle(ledger.Accepted, sending...)
-	w.must(other.Settle(w.Context(), settlements(mine)))
+	w.must(other.RecordOutcomes(w.Context(), settlements(mine)))
 	w.counts(first.ID, ledger.Counts{Accepted: 9})
 	w.counts(run.ID, ledger.Counts{Accepted: 9})
 }
@@ -140,7 +140,7 @@ func goesPastRejectedRows(w *world) {
 	for i, b := range w.claim(first.ID, batches) {
 		o := outcome(b, ledger.Pending)
 		o.Rows = []ledger.RowOutcome{{Row: b.Rows[0].ID, State: ledger.Rejected, Reason: "no"}}
-		w.must(w.Settle(w.Context(), []ledger.BatchOutcome{o}))
+		w.must(w.RecordOutcomes(w.Context(), []ledger.BatchOutcome{o}))
 		named = append(named, entries(3*i+1, 3*i+1)...)
 	}
 	run := w.run(plan(), append(named, entries(3*batches+1, 3*batches+1)...)...)

@@ -186,7 +186,7 @@ func (w *world) settle(state ledger.State, batches ...ledger.Batch) {
 	for _, b := range batches {
 		outcomes = append(outcomes, outcome(b, state))
 	}
-	w.must(w.Settle(w.Context(), outcomes))
+	w.must(w.RecordOutcomes(w.Context(), outcomes))
 }
 
 // sent is when requests of the suite begin.

@@ -39,7 +39,7 @@ func showsWhatWaits(w *world) {
 		fmt.Sprintf("%d: attempt 0, held by %d for A1", a2, a), fmt.Sprintf("%d: attempt 0, held by %d for A1", ab, a2),
 	})
 	_, entries := w.claimEntries(sink)
-	w.must(w.SettleEntry(w.Context(), entries[1].ID, inbox.AttemptOutcome{Disposition: inbox.Retry, Now: sent, Due: sent.Add(time.Minute), Status: 503, Problem: "busy"}))
+	w.must(w.RecordAttempt(w.Context(), entries[1].ID, inbox.AttemptOutcome{Disposition: inbox.Retry, Now: sent, Due: sent.Add(time.Minute), Status: 503, Problem: "busy"}))
 	want := []string{
 		fmt.Sprintf("%d: attempt 1, sending", a), fmt.Sprintf("%d: attempt 1, due 1m0s, 503 busy", b),
 		fmt.Sprintf("%d: attempt 0, held by %d for A1", a2, a), fmt.Sprintf("%d: attempt 0, held by %d for A1", ab, a2),
@@ -82,7 +82,7 @@ func attemptsAreBounded(w *world) {
 		d := []inbox.Disposition{inbox.GivenUp, inbox.Sent}[min(round, 1)]
 		for range 25 - 24*min(round, 1) {
 			at = at.Add(time.Second)
-			w.must(w.SettleEntry(w.Context(), entries[0].ID, inbox.AttemptOutcome{Disposition: d, Now: at, Status: 500}))
+			w.must(w.RecordAttempt(w.Context(), entries[0].ID, inbox.AttemptOutcome{Disposition: d, Now: at, Status: 500}))
 		}
 		if n := len(w.attempts(delivery)); n > 22 {
 			w.Fatalf("round %d: %d attempts", round, n)
@@ -144,7 +144,7 @@ func showsWhatWasForwarded(w *world) {
 	settle := func(d inbox.Disposition, status int, after time.Duration, delivery int64) {
 		w.Helper()
 		e := have(w.ForwardingsOf(w.Context(), delivery))(w)[0].Waiting
-		w.must(w.SettleEntry(w.Context(), e.ID, inbox.AttemptOutcome{Disposition: d, Now: sent.Add(after), Took: 1500 * time.Microsecond, Due: sent, Status: status, Problem: "why"}))
+		w.must(w.RecordAttempt(w.Context(), e.ID, inbox.AttemptOutcome{Disposition: d, Now: sent.Add(after), Took: 1500 * time.Microsecond, Due: sent, Status: status, Problem: "why"}))
 	}
 	w.same("unread", of(first), []string{":1/: read false", ":2/: read false"})
 	w.advance(sink, all)

@@ -136,7 +136,7 @@ func runReportsOutcomes(w *world) {
 	accepted.Began = sent.Add(time.Hour)
 	unsent.HTTPStatus, unsent.Began, unsent.Answer = 0, sent.Add(2*time.Hour), nil // nothing left
 	refused.HTTPStatus, refused.Began = 401, sent.Add(30*time.Minute)
-	w.must(w.Settle(w.Context(), []ledger.BatchOutcome{accepted, unsent, refused}))
+	w.must(w.RecordOutcomes(w.Context(), []ledger.BatchOutcome{accepted, unsent, refused}))
 	want.Counts = ledger.Counts{Accepted: 3, Pending: 6, Sending: 3}
 	want.Requests, want.LastSent = 2, sent.Add(time.Hour)
 	w.same("after", get(), want)
@@ -161,7 +161,7 @@ func liveWhileWorkedOn(w *world) {
 	b = have(other.Claim(w.Context(), run.ID, 1, 1000))(w)
 	w.kill()
 	live(true)
-	w.must(other.Settle(w.Context(), []ledger.BatchOutcome{outcome(b[0], ledger.Accepted)}))
+	w.must(other.RecordOutcomes(w.Context(), []ledger.BatchOutcome{outcome(b[0], ledger.Accepted)}))
 	w.must(other.Close())
 	live(false)
 }
@@ -172,7 +172,7 @@ func batchesInOrder(w *world) {
 	accepted, rejected := outcome(b[0], ledger.Accepted), outcome(b[1], ledger.Rejected)
 	rejected.HTTPStatus, rejected.Answer = 422, []byte("no")
 	accepted.Rows = []ledger.RowOutcome{{Row: b[0].Rows[1].ID, State: ledger.Rejected}}
-	w.must(w.Settle(w.Context(), []ledger.BatchOutcome{rejected, accepted}))
+	w.must(w.RecordOutcomes(w.Context(), []ledger.BatchOutcome{rejected, accepted}))
 	got := collect(w, w.Batches(w.Context(), run.ID))
 	if len(got) != 3 || got[0].ID >= got[1].ID || got[1].ID >= got[2].ID {
 		w.Fatalf("batches %v", got)
@@ -194,7 +194,7 @@ func lookupFindsState(w *world) {
 	b := w.claim(run.ID, 1)
 	o := outcome(b[0], ledger.Accepted)
 	o.Rows = []ledger.RowOutcome{{Row: b[0].Rows[1].ID, State: ledger.Rejected}}
-	w.must(w.Settle(w.Context(), []ledger.BatchOutcome{o}))
+	w.must(w.RecordOutcomes(w.Context(), []ledger.BatchOutcome{o}))
 	look := func(key tracking.Key, want ledger.State) {
 		w.Helper()
 		state, ok, err := w.Lookup(w.Context(), key)

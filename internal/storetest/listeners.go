@@ -67,7 +67,7 @@ func hintsAtChangesOfOthers(w *world) {
 	for len(changes) > 0 {
 		<-changes
 	}
-	w.must(other.SettleEntry(w.Context(), claimed[0].ID, inbox.AttemptOutcome{Disposition: inbox.Sent, Now: time.Now(), Status: 200}))
+	w.must(other.RecordAttempt(w.Context(), claimed[0].ID, inbox.AttemptOutcome{Disposition: inbox.Sent, Now: time.Now(), Status: 200}))
 	hinted("a result")
 	late := w.putInto(other, delivery(event(uuid(2), ""), inbox.Unknown)).Delivery
 	hinted("another delivery")
@@ -102,6 +102,6 @@ func revisionFollowsEveryChange(w *world) {
 	claimed, _, err := other.ClaimEntries(w.Context(), sink, 1, time.Now())
 	w.must(err)
 	changed("what is being sent")
-	w.must(other.SettleEntry(w.Context(), claimed[0].ID, inbox.AttemptOutcome{Disposition: inbox.Sent, Now: time.Now(), Status: 200}))
+	w.must(other.RecordAttempt(w.Context(), claimed[0].ID, inbox.AttemptOutcome{Disposition: inbox.Sent, Now: time.Now(), Status: 200}))
 	changed("a result")
 }

@@ -160,7 +160,7 @@ func filtersByState(w *world) {
 	p.BatchSize = 2
 	run := w.run(p, entries(1, 9)...)
 	b := w.claim(run.ID, 3)
-	w.must(w.Settle(w.Context(), []ledger.BatchOutcome{{Batch: b[0].ID, State: ledger.Accepted, Began: sent, Rows: []ledger.RowOutcome{{Row: b[0].Rows[1].ID, State: ledger.Rejected}}}}))
+	w.must(w.RecordOutcomes(w.Context(), []ledger.BatchOutcome{{Batch: b[0].ID, State: ledger.Accepted, Began: sent, Rows: []ledger.RowOutcome{{Row: b[0].Rows[1].ID, State: ledger.Rejected}}}}))
 	w.settle(ledger.Unknown, b[1])
 	w.learn(sighting(1, sent), sighting(5, sent), sighting(20, sent))
 	for state, want := range map[ledger.State][]string{

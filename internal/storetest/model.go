@@ -235,7 +235,7 @@ func (m *modelled) settleSome() {
 		}
 		all = append(all, s)
 	}
-	m.must(m.Settle(m.Context(), all))
+	m.must(m.RecordOutcomes(m.Context(), all))
 }
 
 func (m *modelled) adoptSome() {

@@ -101,7 +101,7 @@ func (w *world) claimEntries(sink int64) ([]int64, []inbox.OutboxEntry) {
 
 func (w *world) settleEntry(l inbox.OutboxEntry, d inbox.Disposition) {
 	w.Helper()
-	w.must(w.SettleEntry(w.Context(), l.ID, inbox.AttemptOutcome{Disposition: d, Now: sent, Due: time.Now(), Status: 500, Problem: "said no", Reply: []byte("no\x00\xff")}))
+	w.must(w.RecordAttempt(w.Context(), l.ID, inbox.AttemptOutcome{Disposition: d, Now: sent, Due: time.Now(), Status: 500, Problem: "said no", Reply: []byte("no\x00\xff")}))
 }
 
 // onlySink returns the one sink there is.
@@ -312,10 +312,10 @@ func lateSettlementsDoNothing(w *world) {
 	w.deliver("A")
 	w.advance(sink, all)
 	_, mine := w.claimEntries(sink)
-	w.must(w.SettleEntry(w.Context(), 99, inbox.AttemptOutcome{Disposition: inbox.Sent}))
+	w.must(w.RecordAttempt(w.Context(), 99, inbox.AttemptOutcome{Disposition: inbox.Sent}))
 	w.settleEntry(mine[0], inbox.Retry)
 	_, again := w.claimEntries(sink)
-	w.must(w.SettleEntry(w.Context(), mine[0].ID, inbox.AttemptOutcome{Disposition: inbox.Sent, Attempt: mine[0].Attempt}))
+	w.must(w.RecordAttempt(w.Context(), mine[0].ID, inbox.AttemptOutcome{Disposition: inbox.Sent, Attempt: mine[0].Attempt}))
 	w.same("claimed again", w.onlySink().Waiting, int64(1))
 	w.settleEntry(again[0], inbox.Retry)
 	other := w.open()
@@ -324,7 +324,7 @@ func lateSettlementsDoNothing(w *world) {
 	w.same("the other's", len(entries), 1)
 	w.settleEntry(mine[0], inbox.Sent)
 	w.same("still there", w.onlySink().Waiting, int64(1))
-	w.must(other.SettleEntry(w.Context(), entries[0].ID, inbox.AttemptOutcome{Disposition: inbox.Sent}))
+	w.must(other.RecordAttempt(w.Context(), entries[0].ID, inbox.AttemptOutcome{Disposition: inbox.Sent}))
 	w.same("gone", w.onlySink().Waiting, int64(0))
 }
 
@@ -351,7 +351,7 @@ func contextEndedBeforeOutboxChange(w *world) {
 	w.is("advance", err, context.Canceled)
 	_, _, err = w.ClaimEntries(ctx, sink, 1, time.Now())
 	w.is("claim", err, context.Canceled)
-	w.is("settle", w.SettleEntry(ctx, 1, inbox.AttemptOutcome{Disposition: inbox.Sent}), context.Canceled)
+	w.is("settle", w.RecordAttempt(ctx, 1, inbox.AttemptOutcome{Disposition: inbox.Sent}), context.Canceled)
 	_, err = w.OpenSink(ctx, inbox.SinkKey{Name: "x"}, nil)
 	w.is("open", err, context.Canceled)
 	w.is("dead", end(w.DeadEntries(ctx)), context.Canceled)

@@ -101,7 +101,7 @@ func entriesWaitUntilDue(w *world) {
 	if len(entries) != 1 || !next.IsZero() || entries[0].Attempt != 1 || entries[0].Failures != 0 || !entries[0].FirstFailure.IsZero() {
 		w.Fatalf("%+v, next %v", entries, next)
 	}
-	w.must(w.SettleEntry(w.Context(), entries[0].ID, inbox.AttemptOutcome{Disposition: inbox.Retry, Now: now, Due: now.Add(time.Minute), Status: 503, Problem: "busy"}))
+	w.must(w.RecordAttempt(w.Context(), entries[0].ID, inbox.AttemptOutcome{Disposition: inbox.Retry, Now: now, Due: now.Add(time.Minute), Status: 503, Problem: "busy"}))
 	entries, next, err = w.ClaimEntries(w.Context(), sink, 1, now.Add(59*time.Second))
 	w.must(err)
 	if len(entries) != 0 || !next.Equal(now.Add(time.Minute)) {
@@ -123,7 +123,7 @@ func entriesIgnoreWrongClock(w *world) {
 	w.must(err)
 	w.same("claimed", len(entries), 1)
 	year := now.Add(365 * 24 * time.Hour)
-	w.must(w.SettleEntry(w.Context(), entries[0].ID, inbox.AttemptOutcome{Disposition: inbox.Retry, Now: year, Due: year.Add(time.Minute)}))
+	w.must(w.RecordAttempt(w.Context(), entries[0].ID, inbox.AttemptOutcome{Disposition: inbox.Retry, Now: year, Due: year.Add(time.Minute)}))
 	entries, _, err = w.ClaimEntries(w.Context(), sink, 9, now)
 	w.must(err)
 	if len(entries) != 1 || entries[0].Delivery != a || entries[0].Attempt != 2 {

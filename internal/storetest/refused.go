@@ -137,10 +137,10 @@ func allWritersConcurrently(w *world) {
 				if err != nil || len(b) == 0 {
 					return err
 				}
-				return s.Settle(w.Context(), settlements(b))
+				return s.RecordOutcomes(w.Context(), settlements(b))
 			},
 			"bad settle": func(int) error {
-				if s.Settle(w.Context(), settlements(nil, -1)) == nil {
+				if s.RecordOutcomes(w.Context(), settlements(nil, -1)) == nil {
 					return bad
 				}
 				return nil

@@ -186,7 +186,7 @@ func checksPending(w *world) {
 	run := w.run(plan(), entries(1, 5)...)
 	other := w.run(plan(), entries(8, 9)...)
 	b := w.claim(run.ID, 1)
-	w.must(w.Settle(w.Context(), []ledger.BatchOutcome{{Batch: b[0].ID, State: ledger.Pending, Began: sent}}))
+	w.must(w.RecordOutcomes(w.Context(), []ledger.BatchOutcome{{Batch: b[0].ID, State: ledger.Pending, Began: sent}}))
 	for _, want := range []int64{5, 0} {
 		w.same("to be asked for", have(w.CheckPending(w.Context(), run.ID))(w), want)
 	}

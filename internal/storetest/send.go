@@ -102,7 +102,7 @@ func rowsMayDiffer(w *world) {
 		{Row: b[1].Rows[1].ID, State: ledger.Unknown, Reason: "another reason"},
 		{Row: b[1].Rows[2].ID, State: ledger.Unknown, Reason: second.Reason},
 	}
-	w.must(w.Settle(w.Context(), []ledger.BatchOutcome{first, second}))
+	w.must(w.RecordOutcomes(w.Context(), []ledger.BatchOutcome{first, second}))
 	w.counts(run.ID, ledger.Counts{Accepted: 3, Rejected: 1, Unknown: 2})
 	got := each(w, w.Rows(w.Context(), run.ID), func(r ledger.Row) string { return string(r.State) + " " + r.Reason })
 	w.same("rows", got, []string{
@@ -129,7 +129,7 @@ func allOrNothing(w *world) {
 		"a row twice":            twice,
 		"the same batch":         outcome(b[0], ledger.Rejected),
 	} {
-		if err := w.Settle(w.Context(), []ledger.BatchOutcome{outcome(b[0], ledger.Accepted), bad}); !errors.Is(err, ledger.ErrNotClaimed) {
+		if err := w.RecordOutcomes(w.Context(), []ledger.BatchOutcome{outcome(b[0], ledger.Accepted), bad}); !errors.Is(err, ledger.ErrNotClaimed) {
 			w.Errorf("%s: settled", name)
 		}
 		w.counts(run.ID, ledger.Counts{Sending: 6})
@@ -142,12 +142,12 @@ func refusesWhatDoesNotFollow(w *world) {
 	run := w.run(plan(), entries(1, 6)...)
 	b := w.claim(run.ID, 1)
 	for _, state := range []ledger.State{ledger.Sending, "", "lost"} {
-		if err := w.Settle(w.Context(), []ledger.BatchOutcome{outcome(b[0], state)}); !errors.Is(err, ledger.ErrNotClaimed) {
+		if err := w.RecordOutcomes(w.Context(), []ledger.BatchOutcome{outcome(b[0], state)}); !errors.Is(err, ledger.ErrNotClaimed) {
 			w.Errorf("from sending to %q: settled", state)
 		}
 		o := outcome(b[0], ledger.Accepted)
 		o.Rows = []ledger.RowOutcome{{Row: b[0].Rows[0].ID, State: state}}
-		if err := w.Settle(w.Context(), []ledger.BatchOutcome{o}); !errors.Is(err, ledger.ErrNotClaimed) {
+		if err := w.RecordOutcomes(w.Context(), []ledger.BatchOutcome{o}); !errors.Is(err, ledger.ErrNotClaimed) {
 			w.Errorf("a row from sending to %q: settled", state)
 		}
 	}
@@ -159,7 +159,7 @@ func refusesWhatDoesNotFollow(w *world) {
 		b = w.claim(run.ID, 1)
 		w.settle(state, b...)
 		for _, next := range []ledger.State{ledger.Accepted, ledger.Rejected, ledger.Unknown, ledger.Pending} {
-			if err := w.Settle(w.Context(), []ledger.BatchOutcome{outcome(b[0], next)}); !errors.Is(err, ledger.ErrNotClaimed) {
+			if err := w.RecordOutcomes(w.Context(), []ledger.BatchOutcome{outcome(b[0], next)}); !errors.Is(err, ledger.ErrNotClaimed) {
 				w.Errorf("from %s to %s: settled, but nobody was sending it", state, next)
 			}
 		}
@@ -177,7 +177,7 @@ func onlyTheClaimerSettles(w *world) {
 	run := w.run(plan(), entries(1, 3)...)
 	b := w.claim(run.ID, 1)
 	other := w.open()
-	if err := other.Settle(w.Context(), []ledger.BatchOutcome{outcome(b[0], ledger.Accepted)}); !errors.Is(err, ledger.ErrNotClaimed) {
+	if err := other.RecordOutcomes(w.Context(), []ledger.BatchOutcome{outcome(b[0], ledger.Accepted)}); !errors.Is(err, ledger.ErrNotClaimed) {
 		w.Error("another process settled it")
 	}
 	w.counts(run.ID, ledger.Counts{Sending: 3})
@@ -200,7 +200,7 @@ func deadSendersBatchesAreUnknown(w *world) {
 			w.Errorf("row %d is %s: reason %q", r.ID, r.State, r.Reason)
 		}
 	}
-	if err := w.Settle(w.Context(), []ledger.BatchOutcome{outcome(b[0], ledger.Accepted)}); !errors.Is(err, ledger.ErrNotClaimed) {
+	if err := w.RecordOutcomes(w.Context(), []ledger.BatchOutcome{outcome(b[0], ledger.Accepted)}); !errors.Is(err, ledger.ErrNotClaimed) {
 		w.Error("a dead process's batch was settled")
 	}
 	sum := have(w.Run(w.Context(), run.ID))(w)
@@ -236,7 +236,7 @@ func answersAreKeptAsTheyCame(w *world) {
 	outcomes[0].Answer, outcomes[0].AnswerCut = raw, true
 	outcomes[1].Answer = []byte{}
 	outcomes[2].Answer, outcomes[2].HTTPStatus = nil, 0
-	w.must(w.Settle(w.Context(), outcomes))
+	w.must(w.RecordOutcomes(w.Context(), outcomes))
 	got := collect(w, w.Batches(w.Context(), run.ID))
 	w.same("first", got[0].Answer, raw)
 	if got[1].Answer == nil || len(got[1].Answer) != 0 {
@@ -254,7 +254,7 @@ func reasonsAreMadeFit(w *world) {
 	o := outcome(b[0], ledger.Rejected)
 	o.Reason = "bad \xff\x00 batch"
 	o.Rows = []ledger.RowOutcome{{Row: b[0].Rows[0].ID, State: ledger.Rejected, Reason: "bad \x00 row \xfe"}}
-	w.must(w.Settle(w.Context(), []ledger.BatchOutcome{o}))
+	w.must(w.RecordOutcomes(w.Context(), []ledger.BatchOutcome{o}))
 	rows := collect(w, w.Rows(w.Context(), run.ID))
 	w.same("reason of a row", rows[0].Reason, "bad \ufffd row \ufffd")
 	w.same("reason of the batch", rows[1].Reason, "bad \ufffd\ufffd batch")
@@ -273,7 +273,7 @@ func contextEndedBeforeClaim(w *world) {
 	w.is("rows", end(w.Rows(ctx, run.ID)), context.Canceled)
 	w.counts(run.ID, ledger.Counts{Pending: 3})
 	b := w.claim(run.ID, 1)
-	w.is("settle", w.Settle(ctx, []ledger.BatchOutcome{outcome(b[0], ledger.Accepted)}), context.Canceled)
+	w.is("settle", w.RecordOutcomes(ctx, []ledger.BatchOutcome{outcome(b[0], ledger.Accepted)}), context.Canceled)
 	w.counts(run.ID, ledger.Counts{Sending: 3})
 }
 
@@ -295,12 +295,12 @@ func settlesManyFromManyGoroutines(w *world) { //nolint:gocognit // one story
 				}
 				for _, b := range batches {
 					// One that cannot be recorded does not take the others' with it.
-					if err := s.Settle(w.Context(), []ledger.BatchOutcome{{Batch: -1, State: ledger.Accepted}}); !errors.Is(err, ledger.ErrNotClaimed) {
+					if err := s.RecordOutcomes(w.Context(), []ledger.BatchOutcome{{Batch: -1, State: ledger.Accepted}}); !errors.Is(err, ledger.ErrNotClaimed) {
 						w.Error("a batch that is not there was settled")
 					}
 					o := outcome(b, ledger.Accepted)
 					o.Took = time.Duration(i) * time.Millisecond
-					if err := s.Settle(w.Context(), []ledger.BatchOutcome{o}); err != nil {
+					if err := s.RecordOutcomes(w.Context(), []ledger.BatchOutcome{o}); err != nil {
 						w.Errorf("settle: %v", err)
 					}
 				}

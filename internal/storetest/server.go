@@ -233,14 +233,14 @@ func lateResultsChangeNoOtherClaim(w *serverWorld) {
 	failed := inbox.AttemptOutcome{Disposition: inbox.Retry, Attempt: entries[0].Attempt, Now: time.Now(), Due: time.Now(), Problem: "busy"}
 	n.CutAfter()
 	n.RefuseNew()
-	w.is("settle", w.SettleEntry(w.Context(), entries[0].ID, failed), inbox.ErrUnreachable)
+	w.is("settle", w.RecordAttempt(w.Context(), entries[0].ID, failed), inbox.ErrUnreachable)
 	n.Heal()
 	of, again := w.claimEntries(sink)
 	w.same("claimed again", of, want)
-	w.must(w.SettleEntry(w.Context(), entries[0].ID, failed))
+	w.must(w.RecordAttempt(w.Context(), entries[0].ID, failed))
 	w.same("claimed while it is sent", firstOf(w.claimEntries(sink)), []int64(nil))
 	failed.Attempt = again[0].Attempt
-	w.must(w.SettleEntry(w.Context(), again[0].ID, failed))
+	w.must(w.RecordAttempt(w.Context(), again[0].ID, failed))
 	_, entries = w.claimEntries(sink)
 	w.same("failures", entries[0].Failures, 2)
 }
@@ -355,12 +355,12 @@ func whoWasTakenForDeadWritesNothing(w *serverWorld) {
 	w.must(err)
 	w.same("taken over", len(taken), 1)
 	n.Heal()
-	err = w.Settle(w.Context(), []ledger.BatchOutcome{outcome(b[0], ledger.Accepted)})
+	err = w.RecordOutcomes(w.Context(), []ledger.BatchOutcome{outcome(b[0], ledger.Accepted)})
 	w.is("settle", err, ledger.ErrNotClaimed)
 	w.is("held", w.Held(b[0].Owner), ledger.ErrNotClaimed)
 	w.settleEntry(claimed[0], inbox.GivenUp)
 	w.counts(run.ID, ledger.Counts{Unknown: 3, Pending: 3})
-	w.must(other.SettleEntry(w.Context(), taken[0].ID, inbox.AttemptOutcome{Disposition: inbox.Sent, Now: sent, Status: 200}))
+	w.must(other.RecordAttempt(w.Context(), taken[0].ID, inbox.AttemptOutcome{Disposition: inbox.Sent, Now: sent, Status: 200}))
 	w.same("given up", w.onlySink().Dead, int64(0))
 	w.settle(ledger.Accepted, w.claim(run.ID, 1)...) // it goes on under another name
 	w.counts(run.ID, ledger.Counts{Unknown: 3, Accepted: 3})

@@ -261,7 +261,7 @@ func knownInAnyOrder(w *world) {
 	w.settle(ledger.Accepted, b[0], b[1], b[3])
 	rejected := outcome(b[2], ledger.Accepted)
 	rejected.Rows = []ledger.RowOutcome{{Row: b[2].Rows[1].ID, State: ledger.Rejected, Reason: "bad"}} // item 8
-	w.must(w.Settle(w.Context(), []ledger.BatchOutcome{rejected}))
+	w.must(w.RecordOutcomes(w.Context(), []ledger.BatchOutcome{rejected}))
 	at := func(file, line, n int, carrier string) ledger.Entry {
 		e := ledger.Entry{File: file, Line: line, Item: item(n)}
 		e.Item.CarrierCode = carrier

@@ -115,7 +115,7 @@ func (c *counted) settleOne(b ledger.Batch) {
 	if c.rng.IntN(3) == 0 {
 		o.Rows = []ledger.RowOutcome{{Row: b.Rows[0].ID, State: ledger.Rejected, Reason: "bad"}}
 	}
-	c.must(c.Settle(c.Context(), []ledger.BatchOutcome{o}))
+	c.must(c.RecordOutcomes(c.Context(), []ledger.BatchOutcome{o}))
 	if c.rng.IntN(4) == 0 {
 		_, err := c.Dismiss(c.Context(), c.runs[c.rng.IntN(len(c.runs))], "")
 		c.must(err)

@@ -79,7 +79,7 @@ func sendsInHalves(w *world) {
 	b := w.claim(run.ID, 1)
 	o := outcome(b[0], ledger.Pending)
 	o.Halve, o.HTTPStatus, o.Reason, o.Answer = true, 422, "one is bad", []byte("which?")
-	w.must(w.Settle(w.Context(), []ledger.BatchOutcome{o}))
+	w.must(w.RecordOutcomes(w.Context(), []ledger.BatchOutcome{o}))
 	w.counts(run.ID, ledger.Counts{Pending: 5})
 	w.counts(known.ID, ledger.Counts{Pending: 3})
 	halves := w.claim(run.ID, 9)
@@ -91,11 +91,11 @@ func sendsInHalves(w *world) {
 	w.same("batches", len(all), 3)
 	w.same("the refused one keeps its answer", string(all[0].Answer), "which?")
 	w.same("and has no rows", all[0].Rows, int64(0))
-	if err := w.Settle(w.Context(), []ledger.BatchOutcome{o}); err == nil {
+	if err := w.RecordOutcomes(w.Context(), []ledger.BatchOutcome{o}); err == nil {
 		w.Error("settled a batch that was halved")
 	}
 	o.State = ledger.Accepted
-	if err := w.Settle(w.Context(), []ledger.BatchOutcome{o}); err == nil {
+	if err := w.RecordOutcomes(w.Context(), []ledger.BatchOutcome{o}); err == nil {
 		w.Error("accepted in halves")
 	}
 }
@@ -107,7 +107,7 @@ func yieldsWhatIsUnknown(w *world) {
 	b := w.claim(run.ID, 3)
 	o := outcome(b[0], ledger.Accepted)
 	o.Rows = []ledger.RowOutcome{{Row: b[0].Rows[2].ID, State: ledger.Unknown, Reason: "not told"}}
-	w.must(w.Settle(w.Context(), []ledger.BatchOutcome{o, outcome(b[1], ledger.Unknown), outcome(b[2], ledger.Accepted)}))
+	w.must(w.RecordOutcomes(w.Context(), []ledger.BatchOutcome{o, outcome(b[1], ledger.Unknown), outcome(b[2], ledger.Accepted)}))
 	ended := sent.Add(20 * time.Millisecond)
 	var want []ledger.UnknownRow
 	for i, r := range append(b[0].Rows[2:3:3], b[1].Rows...) {
@@ -199,7 +199,7 @@ func reopensRejected(w *world) {
 	b := w.claim(run.ID, 2)
 	o := outcome(b[0], ledger.Accepted)
 	o.Rows = []ledger.RowOutcome{{Row: b[0].Rows[1].ID, State: ledger.Rejected, Reason: "bad"}}
-	w.must(w.Settle(w.Context(), []ledger.BatchOutcome{o, outcome(b[1], ledger.Rejected)}))
+	w.must(w.RecordOutcomes(w.Context(), []ledger.BatchOutcome{o, outcome(b[1], ledger.Rejected)}))
 	w.same("reopened", have(w.Reopen(w.Context(), run.ID, ledger.Rejected, ""))(w), int64(4))
 	w.counts(run.ID, ledger.Counts{Accepted: 2, Pending: 4})
 	w.settle(ledger.Accepted, w.claim(run.ID, 9)...)
@@ -218,7 +218,7 @@ func questionsAccepted(w *world) {
 	b := w.claim(run.ID, 2)
 	o := outcome(b[1], ledger.Unknown)
 	o.Rows = []ledger.RowOutcome{{Row: b[1].Rows[0].ID, State: ledger.Accepted}}
-	w.must(w.Settle(w.Context(), []ledger.BatchOutcome{outcome(b[0], ledger.Accepted), o}))
+	w.must(w.RecordOutcomes(w.Context(), []ledger.BatchOutcome{outcome(b[0], ledger.Accepted), o}))
 	accepted := func(run int64) []ledger.UnknownRow { return collect(w, w.Accepted(w.Context(), run)) }
 	all := accepted(run.ID)
 	w.same("accepted", len(all), 4)
@@ -308,7 +308,7 @@ func proofs(w *world) {
 func rowsWaitForAProof(w *world) {
 	run := w.run(plan(), entries(1, 2)...)
 	b := w.claim(run.ID, 1)[0]
-	w.must(w.Settle(w.Context(), []ledger.BatchOutcome{{Batch: b.ID, State: ledger.Unknown, Shape: "400", Began: time.UnixMilli(1)}}))
+	w.must(w.RecordOutcomes(w.Context(), []ledger.BatchOutcome{{Batch: b.ID, State: ledger.Unknown, Shape: "400", Began: time.UnixMilli(1)}}))
 	for _, x := range w.unknown(run.ID) {
 		w.same("shape", x.Shape, "400")
 		w.resolve(run.ID, ledger.Unknown, 1, x)
@@ -316,7 +316,7 @@ func rowsWaitForAProof(w *world) {
 	for _, x := range w.unknown(run.ID) {
 		w.same("once it was queried", x.Shape, "")
 	}
-	w.same("pending", w.Settle(w.Context(), []ledger.BatchOutcome{{Batch: b.ID, State: ledger.Pending, Shape: "400"}}) != nil, true)
+	w.same("pending", w.RecordOutcomes(w.Context(), []ledger.BatchOutcome{{Batch: b.ID, State: ledger.Pending, Shape: "400"}}) != nil, true)
 }
 
 func batchLimits(w *world) {

@@ -112,7 +112,7 @@ func (p *Page) send(r *http.Request) (any, error) {
 	j.Target = t.Show()
 	if o.Body == nil {
 		j.DeliveryName, j.Attempt = view.NewDeliveryName(d.ID()), item.Attempt+1
-		if err := sender.Settle(r.Context(), res); err != nil {
+		if err := sender.RecordAttempt(r.Context(), res); err != nil {
 			j.Notes = append(j.Notes, "the result could not be stored: "+p.explain(err).Message)
 		} else {
 			j.Settled = item.Entry != nil && j.Problem == "" && forward.Problem(res.Answer, res.Err) == ""

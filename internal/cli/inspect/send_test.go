@@ -273,7 +273,7 @@ func giveUp(t *testing.T, db *store.DB, url string) int64 {
 		t.Fatal(err)
 	}
 	for _, e := range entries {
-		if err := db.SettleEntry(t.Context(), e.ID, inbox.AttemptOutcome{Disposition: inbox.GivenUp, Now: time.Now(), Problem: "answered 500", Status: 500, Reply: []byte("broken\x1b")}); err != nil {
+		if err := db.RecordAttempt(t.Context(), e.ID, inbox.AttemptOutcome{Disposition: inbox.GivenUp, Now: time.Now(), Problem: "answered 500", Status: 500, Reply: []byte("broken\x1b")}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -41,7 +41,7 @@ type Tracking struct {
 	Own                  json.RawMessage `json:"own,omitempty"`      // columns of the input that were kept, by name
 }
 
-// QueriedTracking is a tracking with what only a response has, and not the store's list.
+// QueriedTracking is a tracking with the members that only responses have.
 type QueriedTracking struct {
 	Tracking
 	StatusSummary string            `json:"statusSummary,omitempty"`
@@ -102,7 +102,7 @@ func (n StatusFormatter) Tracking(l *Line) Tracking {
 		Foreign: l.Row != nil && notCreatedHere(st),
 	}
 	j.StatusName, _ = n.Custom(l.Status, l.StatusLabel, l.StatusTrack)
-	if seen := st.Sighting; seen != nil {
+	if seen := st.Sighting; seen != nil && l.Source == ledger.FromEvent {
 		j.AsOf, j.SharedBy = TimeOrNull(seen.AsOf), seen.Shared
 	}
 	return j

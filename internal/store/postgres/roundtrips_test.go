@@ -39,7 +39,7 @@ func TestFindingsTakeFewRoundTrips(t *testing.T) {
 		t.Helper()
 		batches, err := d.Claim(t.Context(), run.ID, 1, rows)
 		must(err)
-		must(d.Settle(t.Context(), []ledger.BatchOutcome{{Batch: batches[0].ID, State: ledger.Unknown, Began: time.Now()}}))
+		must(d.RecordOutcomes(t.Context(), []ledger.BatchOutcome{{Batch: batches[0].ID, State: ledger.Unknown, Began: time.Now()}}))
 		for x, err := range d.Unknown(t.Context(), run.ID) {
 			must(err)
 			found = append(found, x)

@@ -15,7 +15,7 @@ func TestAbsenceByTheClockThatNobodySets(t *testing.T) {
 	d := opened(t, filepath.Join(t.TempDir(), "waybill.db"))
 	run := staged(t, d, 1)
 	b := claimed(t, d, run)
-	if err := d.Settle(t.Context(), []ledger.BatchOutcome{{Batch: b.ID, State: ledger.Unknown, Began: time.Now()}}); err != nil {
+	if err := d.RecordOutcomes(t.Context(), []ledger.BatchOutcome{{Batch: b.ID, State: ledger.Unknown, Began: time.Now()}}); err != nil {
 		t.Fatal(err)
 	}
 	proven := time.Now().Add(-time.Minute)

@@ -56,7 +56,7 @@ func TestNothingOfWhatWasErasedIsLeft(t *testing.T) {
 			break
 		}
 		long := strings.Repeat("x", 4000) // is compressed
-		must(d.Settle(ctx, []ledger.BatchOutcome{{
+		must(d.RecordOutcomes(ctx, []ledger.BatchOutcome{{
 			Batch: batches[0].ID, State: ledger.Rejected, Reason: "invalid number " + number, HTTPStatus: 422, Began: time.Now(),
 			Answer: fmt.Appendf(nil, `{"message":"\u0031Z999AA10123456784 of %s","more":%q}`, ref, long),
 		}}))

@@ -55,7 +55,7 @@ func TestStoreThatIsGone(t *testing.T) {
 	if _, err := d.Claim(t.Context(), run.ID, 1, 1000); !errors.Is(err, store.ErrGone) {
 		t.Errorf("rows are claimed: %v; want %v", err, store.ErrGone)
 	}
-	if err := d.Settle(t.Context(), []ledger.BatchOutcome{{Batch: batch.ID, State: ledger.Pending}}); !errors.Is(err, store.ErrGone) {
+	if err := d.RecordOutcomes(t.Context(), []ledger.BatchOutcome{{Batch: batch.ID, State: ledger.Pending}}); !errors.Is(err, store.ErrGone) {
 		t.Errorf("an outcome is recorded: %v; want %v", err, store.ErrGone)
 	}
 	if err := os.Rename(path+".old", path); err != nil {
@@ -64,7 +64,7 @@ func TestStoreThatIsGone(t *testing.T) {
 	if err := putOne(t, d); err != nil {
 		t.Errorf("the store is back: %v", err)
 	}
-	if err := d.Settle(t.Context(), []ledger.BatchOutcome{{Batch: batch.ID, State: ledger.Accepted, HTTPStatus: 200, Began: time.Now()}}); err != nil {
+	if err := d.RecordOutcomes(t.Context(), []ledger.BatchOutcome{{Batch: batch.ID, State: ledger.Accepted, HTTPStatus: 200, Began: time.Now()}}); err != nil {
 		t.Errorf("the store is back: %v", err)
 	}
 	if c, err := d.CountRows(t.Context(), run.ID); err != nil || c.Accepted != 1000 || c.Pending != 1500 {
