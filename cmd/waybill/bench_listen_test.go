@@ -70,45 +70,46 @@ func durableHook(path string) error {
 	if _, err := db.Exec("CREATE TABLE kept (seq INTEGER PRIMARY KEY, received BIGINT, body BLOB)"); err != nil {
 		return err
 	}
+	queue := make(chan keptBody, 1024)
+	go func() { leave(keepBodies(db, queue)) }()
+	return bareHook(func(body []byte) error {
+		k := keptBody{body, make(chan error, 1)}
+		queue <- k
+		return <-k.done
+	})
+}
+
+type keptBody struct {
+	body []byte
+	done chan error
+}
+
+// keepBodies inserts bodies: each transaction has all that are queued. db has one connection.
+func keepBodies(db *sql.DB, queue <-chan keptBody) error {
 	insert, err := db.Prepare("INSERT INTO kept (received, body) VALUES (?, ?)")
 	if err != nil {
 		return err
 	}
-	type kept struct {
-		body []byte
-		done chan error
-	}
-	queue := make(chan kept, 1024)
-	go func() {
-		for first := range queue {
-			group := []kept{first}
-			for more := true; more; {
-				select {
-				case next := <-queue:
-					group = append(group, next)
-				default:
-					more = false
-				}
-			}
-			tx, err := db.Begin()
-			for _, k := range group {
-				if err == nil {
-					_, err = tx.Stmt(insert).Exec(time.Now().UnixMilli(), k.body)
-				}
-			}
+	defer insert.Close()
+	for first := range queue {
+		group := []keptBody{first}
+		for range len(queue) {
+			group = append(group, <-queue)
+		}
+		_, err := db.Exec("BEGIN")
+		for _, k := range group {
 			if err == nil {
-				err = tx.Commit()
-			}
-			for _, k := range group {
-				k.done <- err
+				_, err = insert.Exec(time.Now().UnixMilli(), k.body)
 			}
 		}
-	}()
-	return bareHook(func(body []byte) error {
-		k := kept{body, make(chan error, 1)}
-		queue <- k
-		return <-k.done
-	})
+		if err == nil {
+			_, err = db.Exec("COMMIT")
+		}
+		for _, k := range group {
+			k.done <- err
+		}
+	}
+	return nil
 }
 
 // barehook starts the minimal receiver and returns its address, and a function

@@ -89,7 +89,8 @@ func (r *reconciler) reconcileUnknown(ctx context.Context) (*reconcilePass, erro
 	if len(page) == 0 {
 		return p, nil
 	}
-	return p, p.resolvePage(ctx, page)
+	err := p.resolvePage(ctx, page)
+	return p, err
 }
 
 // absentSince returns when a row's absence was first proven, on the monotonic clock. For an absence that an earlier

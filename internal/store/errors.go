@@ -122,7 +122,9 @@ type Error struct {
 func (e *Error) Failure() tracking.Failure { return tracking.Failure{Systemic: true} }
 
 // IsTemporary adds kinds that no error of the contract matches to [inbox.IsTemporary].
-func (e *Error) IsTemporary() bool { return e.Kind == ErrNoConnections || e.Kind == ErrTimedOut }
+func (e *Error) IsTemporary() bool {
+	return slices.Contains([]error{ErrNoConnections, ErrTimedOut}, e.Kind)
+}
 
 // Final reports whether this process can't use the store any more although another one may, since the store is not the
 // one that it opened.
