@@ -356,7 +356,7 @@ func (l *lister) listOf(sorted []int64) statusList {
 	}
 }
 
-// read reads rows and sightings, in the order of ids, leaving out those that no longer exist.
+// read reads rows and sightings in the order of ids. It leaves out ids that no longer exist.
 func (l *lister) read(ctx context.Context, ids []int64) []ledger.TrackingStatus {
 	f := finder{reader: l.reader, found: make([][]foundStatus, len(ids))}
 	var rows, seen []int
