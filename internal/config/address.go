@@ -11,7 +11,7 @@ import (
 
 // CheckBaseURL returns a base URL in normal form; a [*KeyError] if it is invalid, or is http that is not allowed.
 func (c Config) CheckBaseURL(raw string) (string, error) {
-	normal, err := normalizeURL(strings.TrimSpace(raw))
+	normal, err := normalizeURL(raw)
 	if err == nil && !c.InsecureHTTP {
 		err = checkEncrypted(normal)
 	}

@@ -67,11 +67,15 @@ func (d *Draft) Profile() (string, error) {
 
 // Has reports whether the file sets a key, known or not, in a profile.
 func (d *Draft) Has(profile, key string) bool {
-	n, _ := parse(d.Old) // nil if the text is not valid
-	for _, name := range profilePlace(profile, placeOf(key)) {
-		n = below(n, name)
+	_, n, _ := parse(d.Old) // nil if the text is not valid
+	for _, name := range placeOf(profile, key) {
+		i := find(n, name)
+		if i < 0 {
+			return false
+		}
+		n = n.Content[i+1]
 	}
-	return n != nil
+	return true
 }
 
 // Text returns the value of a key in a profile of the file, as it is displayed; empty if it is not set.

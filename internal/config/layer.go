@@ -120,7 +120,7 @@ func (l *loader) project() (layer, error) {
 	data, _, err := readSettings(path)
 	var root *yaml.Node
 	if err == nil {
-		root, err = parse(data)
+		_, root, err = parse(data)
 	}
 	if err == nil {
 		err = refuseReserved(root)
@@ -330,10 +330,8 @@ func expandMap(own, saved names) (names, error) {
 
 func (l *loader) deriveValues(v *viper.Viper, c *Config) error {
 	if raw := v.GetString("base_url"); raw != "" {
-		normal, err := normalizeURL(raw)
-		if err == nil && !v.GetBool("insecure_http") {
-			err = checkEncrypted(normal)
-		}
+		c.InsecureHTTP = v.GetBool("insecure_http")
+		normal, err := c.CheckBaseURL(raw)
 		if err != nil {
 			return at(err, "base_url", c.origins["base_url"])
 		}

@@ -2,11 +2,11 @@ package config
 
 import (
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/spf13/viper"
 	"go.yaml.in/yaml/v3"
 
 	"github.com/waybill-cli/waybill/internal/jsonscan"
@@ -76,50 +76,47 @@ func unmet(p webhook.Setting, value string) string {
 
 // SchemeSettings returns a scheme with every part, as maps of JSON types.
 func SchemeSettings(s webhook.Scheme) map[string]any {
-	var all map[string]any
-	_ = schemeNode(s.WithDefaults(), nil).Decode(&all) // texts and a boolean always decode
-	return all
+	s = s.WithDefaults()
+	parts := viper.New()
+	for _, p := range webhook.Settings() {
+		parts.Set(p.Name, *p.Of(&s))
+	}
+	parts.Set(tolerance, FormatDuration(s.Timestamp.Tolerance))
+	parts.Set(acceptWeak, s.AcceptWeak)
+	return parts.AllSettings()
 }
 
 // SchemeYAML returns a scheme as it is written in a file: its kind, and the parts that differ from their defaults.
 func SchemeYAML(s webhook.Scheme) string {
-	text, _ := yaml.Marshal(changedNode(s)) // texts and a boolean always encode
+	text, _ := yaml.Marshal(schemeNode(s)) // texts and a boolean always encode
 	return string(text)
 }
 
-func changedNode(s webhook.Scheme) *yaml.Node {
+func schemeNode(s webhook.Scheme) *yaml.Node {
+	s = s.WithDefaults()
 	defaults := webhook.Scheme{}.WithDefaults()
-	return schemeNode(s.WithDefaults(), &defaults)
-}
-
-// schemeNode returns a scheme as YAML: its kind and the parts that differ from defaults, or every part if it is nil.
-func schemeNode(s webhook.Scheme, defaults *webhook.Scheme) *yaml.Node {
 	n := &yaml.Node{Kind: yaml.MappingNode}
-	put := func(name string, value *yaml.Node) {
-		at := n
-		if section, last, nested := strings.Cut(name, "."); nested {
-			at, _ = child(n, section) // anything made here is a mapping
-			at.Style = yaml.FlowStyle
-			name = last
-		}
-		at.Content = append(at.Content, textNode(name), value)
-	}
 	for _, p := range webhook.Settings() {
 		value := *p.Of(&s)
-		if defaults != nil && value == *p.Of(defaults) && p.Name != "kind" {
+		if value == *p.Of(&defaults) && p.Name != "kind" {
 			continue
 		}
 		text := textNode(value)
 		if text.Style == 0 && strings.ContainsAny(value, "{}:,;&|\n ") {
 			text.Style = yaml.DoubleQuotedStyle
 		}
-		put(p.Name, text)
+		put(n, strings.Split(p.Name, "."), text)
 	}
-	if defaults == nil || s.Timestamp.Tolerance != defaults.Timestamp.Tolerance {
-		put(tolerance, textNode(FormatDuration(s.Timestamp.Tolerance)))
+	if s.Timestamp.Tolerance != defaults.Timestamp.Tolerance {
+		put(n, strings.Split(tolerance, "."), textNode(FormatDuration(s.Timestamp.Tolerance)))
 	}
-	if defaults == nil || s.AcceptWeak != defaults.AcceptWeak {
-		put(acceptWeak, &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!bool", Value: strconv.FormatBool(s.AcceptWeak)})
+	if s.AcceptWeak {
+		put(n, []string{acceptWeak}, nodeOf(true))
+	}
+	for _, part := range n.Content {
+		if part.Kind == yaml.MappingNode {
+			part.Style = yaml.FlowStyle
+		}
 	}
 	return n
 }

@@ -33,13 +33,13 @@ func Set(src Sources, profile string, changes ...Change) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		var nodes []*yaml.Node
-		for _, c := range changes {
-			n, err := d.loader.node(c)
+		nodes := make([]*yaml.Node, len(changes))
+		for i, c := range changes {
+			v, err := d.loader.valueOf(c)
 			if err != nil {
-				return "", at(err, c.Key, Origin{Name: c.Key})
+				return "", err
 			}
-			nodes = append(nodes, n)
+			nodes[i] = nodeOf(v)
 		}
 		data, err := edited(d.Old, profile, changes, nodes)
 		if err != nil {
@@ -92,46 +92,48 @@ func CheckKey(key string) (secret bool, err error) {
 	return false, unknownKey(key, keysOf(table()))
 }
 
-func placeOf(key string) []string {
+// placeOf returns the keys that lead to a key of a profile in the user file.
+func placeOf(profile, key string) []string {
+	place := strings.Split(key, ".")
 	if s, name := named(key); name != "" {
-		return append(strings.Split(s.Key, "."), name)
+		place = append(strings.Split(s.Key, "."), name)
 	}
-	return strings.Split(key, ".")
+	if profile == DefaultProfile {
+		return place
+	}
+	return append([]string{profilesKey, profile}, place...)
 }
 
-func (l *loader) node(c Change) (*yaml.Node, error) {
-	s := settingOf(c.Key)
-	switch v := c.Value.(type) {
-	case nil:
-		return nil, nil
+// valueOf checks the value of a change, and returns it as it is written in the file.
+func (l *loader) valueOf(c Change) (v any, err error) {
+	switch given := c.Value.(type) {
 	case string:
-		return l.stringNode(c.Key, v)
+		v, err = l.fromString(c.Key, given)
 	case Secret:
-		_, err := s.fromText(v.Reveal())
-		if err == nil && s.Key == "api_key" {
-			err = checkAPIKey(v)
+		v = given.Reveal()
+		if c.Key == "api_key" {
+			err = checkAPIKey(given)
 		}
-		return textNode(v.Reveal()), err
-	case webhook.Scheme:
-		return changedNode(v), nil
 	default:
-		return nodeOf(v), nil
+		v = given
 	}
+	return v, at(err, c.Key, Origin{Name: c.Key})
 }
 
-// stringNode returns as YAML a key's value t, which has the form of the environment variable.
-func (l *loader) stringNode(key, t string) (*yaml.Node, error) {
+// fromString decodes the value t of a key, which has the form of the environment variable, to JSON types.
+func (l *loader) fromString(key, t string) (any, error) {
 	s := settingOf(key)
 	parent, name := named(key)
+	isSecret, err := CheckKey(key)
 	switch {
-	case s.Key == "" && parent.Kind == KindNames:
+	case err != nil:
+		return nil, err
+	case parent.Kind == KindNames:
 		_, err := parent.checkName(name, t, map[string]string{})
-		return textNode(t), err
+		return t, err
 	case parent.Key != "":
 		return nil, wrong("can't be set alone", "write all of "+parent.Key+" into the file with `waybill config edit`")
-	case s.Key == "":
-		return nil, wrong(didYouMean("unknown key", key, keysOf(table())), unknownHint)
-	case s.Kind == KindSecret:
+	case isSecret:
 		return nil, wrong("is a secret", "edit the file by hand, or set the path of a file that contains it")
 	case t == "":
 		return nil, wrong("must be "+s.codec().want, "")
@@ -141,16 +143,20 @@ func (l *loader) stringNode(key, t string) (*yaml.Node, error) {
 		return nil, err
 	}
 	v = l.withAbsolutePaths(s, v, l.src.WorkDir)
-	n := nodeOf(plain(v))
-	if again, err := s.fromNode(n); err != nil || !reflect.DeepEqual(again, v) { // such as a number of 20 digits
+	written := plain(v)
+	if again, err := s.fromNode(nodeOf(written)); err != nil || !reflect.DeepEqual(again, v) { // as of 20 digits
 		return nil, wrong(notUnchanged, "edit the file by hand")
 	}
-	return n, nil
+	return written, nil
 }
 
 const notUnchanged = "can't be written to the file unchanged"
 
+// nodeOf returns JSON types, a []string or a [webhook.Scheme] as YAML.
 func nodeOf(v any) *yaml.Node {
+	if s, isScheme := v.(webhook.Scheme); isScheme {
+		return schemeNode(s)
+	}
 	n := &yaml.Node{}
 	_ = n.Encode(v) // JSON types always encode
 	if _, isList := v.([]string); isList {
@@ -198,36 +204,27 @@ func markBlank(text []byte) []byte {
 
 // encoded does what edited does, but drops empty lines.
 func encoded(old []byte, profile string, changes []Change, nodes []*yaml.Node) ([]byte, error) {
-	root, err := parse(old)
+	doc, root, err := parse(old)
 	if err != nil {
 		return nil, err
 	}
-	doc := &yaml.Node{}
 	var out bytes.Buffer
-	if root == nil {
-		doc = &yaml.Node{Kind: yaml.DocumentNode, Content: []*yaml.Node{{Kind: yaml.MappingNode}}}
-		if text := bytes.TrimSpace(old); len(text) > 0 && bytes.HasPrefix(text, []byte("#")) {
+	if doc == nil {
+		root = &yaml.Node{Kind: yaml.MappingNode}
+		doc = &yaml.Node{Kind: yaml.DocumentNode, Content: []*yaml.Node{root}}
+		if text := bytes.TrimSpace(old); bytes.HasPrefix(text, []byte("#")) {
 			out.Write(append(text, '\n')) // only comments
 		}
-	} else if err := yaml.Unmarshal(old, doc); err != nil {
-		return nil, syntaxFault(err)
 	}
 	for i, c := range changes {
-		section := doc.Content[0]
-		place := placeOf(c.Key)
-		keys := profilePlace(profile, place)
-		if nodes[i] == nil {
-			remove(section, keys, len(keys)-len(place))
-			continue
+		place := placeOf(profile, c.Key)
+		if c.Value == nil {
+			remove(root, place, len(place)-len(placeOf(DefaultProfile, c.Key)))
+		} else {
+			put(root, place, nodes[i])
 		}
-		for _, key := range keys[:len(keys)-1] {
-			if section, err = child(section, key); err != nil {
-				return nil, err
-			}
-		}
-		put(section, keys[len(keys)-1], nodes[i])
 	}
-	if root := doc.Content[0]; len(root.Content) == 0 {
+	if len(root.Content) == 0 {
 		if text := comments(doc.HeadComment, root.HeadComment, doc.FootComment); text != "" {
 			out.WriteString(text + "\n")
 		}
@@ -243,37 +240,43 @@ func encoded(old []byte, profile string, changes []Change, nodes []*yaml.Node) (
 	return out.Bytes(), nil
 }
 
-// below returns the value of a key; nil if it is missing or n is not a mapping.
-func below(n *yaml.Node, key string) *yaml.Node {
-	own, _ := pairs(n, "")
-	if i := slices.IndexFunc(own, func(p pair) bool { return p.key == key }); i >= 0 {
-		return own[i].value
+// find returns the index of a key in the content of a mapping; -1 if there is none.
+func find(n *yaml.Node, key string) int {
+	for i := 0; n != nil && n.Kind == yaml.MappingNode && i < len(n.Content); i += 2 {
+		if n.Content[i].Value == key {
+			return i
+		}
 	}
-	return nil
+	return -1
 }
 
-func child(n *yaml.Node, key string) (*yaml.Node, error) {
-	old := below(n, key)
-	if old == nil {
-		old = &yaml.Node{Kind: yaml.MappingNode}
-		n.Content = append(n.Content, textNode(key), old)
+// put sets the value at a path of keys, and makes the sections on the way, unless one of them is no mapping. The line
+// comment of the old value stays.
+func put(n *yaml.Node, place []string, v *yaml.Node) {
+	for _, key := range place {
+		if missing(n) {
+			n.Kind, n.Tag, n.Value = yaml.MappingNode, "", ""
+		}
+		if len(n.Content) == 0 {
+			n.Style = 0 // no braces once it has content
+		}
+		if n.Kind != yaml.MappingNode {
+			return
+		}
+		i := find(n, key)
+		if i < 0 {
+			i = len(n.Content)
+			n.Content = append(n.Content, textNode(key), &yaml.Node{Kind: yaml.MappingNode})
+		}
+		n = n.Content[i+1]
 	}
-	if missing(old) {
-		old.Kind, old.Tag, old.Value = yaml.MappingNode, "", ""
-	}
-	if len(old.Content) == 0 {
-		old.Style = 0 // no braces once it has content
-	}
-	if old.Kind != yaml.MappingNode {
-		return nil, &KeyError{Line: old.Line, Message: "must be a mapping of keys and values"}
-	}
-	return old, nil
+	v.LineComment = n.LineComment
+	*n = *v
 }
 
 // remove removes the value at the path keys, and sections that become empty, except the first keep ones. Comments stay.
 func remove(n *yaml.Node, keys []string, keep int) {
-	own, _ := pairs(n, "")
-	i := 2 * slices.IndexFunc(own, func(p pair) bool { return p.key == keys[0] })
+	i := find(n, keys[0])
 	if i < 0 {
 		return
 	}
@@ -300,16 +303,6 @@ func remove(n *yaml.Node, keys []string, keep int) {
 
 func comments(all ...string) string {
 	return strings.Join(slices.DeleteFunc(all, func(c string) bool { return c == "" }), "\n\n")
-}
-
-// put sets a key of a mapping. The line comment of the old value stays.
-func put(n *yaml.Node, key string, v *yaml.Node) {
-	if old := below(n, key); old != nil {
-		v.LineComment = old.LineComment
-		*old = *v
-		return
-	}
-	n.Content = append(n.Content, textNode(key), v)
 }
 
 // textNode returns a string as YAML, in quotes where it would otherwise be read as something else.

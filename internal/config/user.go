@@ -76,15 +76,20 @@ func (l *loader) readUser() ([]byte, fs.FileInfo, error) {
 func (l *loader) decodeUser(data []byte, path string) (userFile, error) {
 	made := userFile{path: path, profiles: map[string]layer{}}
 	o := Origin{Level: FromUser, File: path}
-	root, err := parse(data)
+	var own []pair
+	_, root, err := parse(data)
 	if err == nil {
-		_, err = pairs(root, "a mapping of keys and values")
+		own, err = pairs(root, "a mapping of keys and values")
 	}
 	if err != nil {
 		return made, at(err, "", o)
 	}
-	profiles, errProfiles := pairs(below(root, profilesKey), "names with settings below each name")
-	remove(root, []string{profilesKey}, 0)
+	var profiles []pair
+	var errProfiles error
+	if i := slices.IndexFunc(own, func(p pair) bool { return p.key == profilesKey }); i >= 0 {
+		profiles, errProfiles = pairs(own[i].value, "names with settings below each name")
+		root.Content = slices.Delete(root.Content, 2*i, 2*i+2)
+	}
 	made.profiles[DefaultProfile], err = l.fill(root, o)
 	err = cmp.Or(err, at(errProfiles, profilesKey, o))
 	for _, p := range profiles {
@@ -137,7 +142,7 @@ func (u userFile) refuseReadable(info fs.FileInfo) error {
 			} else if who != "" {
 				err = wrong("a secret, and "+who+" may read or change the file", restrictCommand(u.path))
 			}
-			return at(err, strings.Join(profilePlace(name, []string{key}), "."), v.origin)
+			return at(err, strings.Join(placeOf(name, key), "."), v.origin)
 		}
 	}
 	return nil
@@ -166,13 +171,6 @@ func Exposed(path string) (who, command string) {
 	}
 	who, _ = othersWithAccess(path, info)
 	return who, restrictCommand(path)
-}
-
-func profilePlace(profile string, place []string) []string {
-	if profile == DefaultProfile {
-		return place
-	}
-	return append([]string{profilesKey, profile}, place...)
 }
 
 // chosen returns the profile in force and the origin of its name; an error if the file does not have the profile.

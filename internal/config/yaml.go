@@ -19,29 +19,29 @@ const MaxFile = 1 << 20
 // maxDepth is the maximum nesting depth of a settings file; a scheme in a profile needs 6.
 const maxDepth = 20
 
-// parse returns the root of the YAML document in data; nil if it is empty. It refuses ambiguous YAML: a second
-// document, anchors and aliases, tags, and duplicate keys.
-func parse(data []byte) (*yaml.Node, error) {
+// parse returns the YAML document in data and its root; nil if the document is empty or null. It refuses ambiguous
+// YAML: a second document, anchors and aliases, tags, and duplicate keys.
+func parse(data []byte) (doc, root *yaml.Node, err error) {
 	dec := yaml.NewDecoder(bytes.NewReader(data))
-	var doc yaml.Node
-	err := dec.Decode(&doc)
+	doc = &yaml.Node{}
+	err = dec.Decode(doc)
 	if errors.Is(err, io.EOF) {
-		return nil, nil
+		return nil, nil, nil
 	}
 	if err != nil {
-		return nil, syntaxFault(err)
+		return nil, nil, syntaxFault(err)
 	}
 	if err := dec.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
 		if err != nil {
-			return nil, syntaxFault(err)
+			return nil, nil, syntaxFault(err)
 		}
-		return nil, wrong("contains more than one YAML document", "keep one and remove the line `---` before the others")
+		return nil, nil, wrong("contains more than one YAML document", "keep one and remove the line `---` before the others")
 	}
-	root := doc.Content[0]
+	root = doc.Content[0]
 	if err := unambiguous(root, 0); err != nil || missing(root) {
-		return nil, err
+		return nil, nil, err
 	}
-	return root, nil
+	return doc, root, nil
 }
 
 // syntaxFault converts an error of the parser, whose text contains the line and quotes from the file. It removes the
