@@ -16,6 +16,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/api"
 	"github.com/waybill-cli/waybill/internal/buildinfo"
 	"github.com/waybill-cli/waybill/internal/config"
+	"github.com/waybill-cli/waybill/internal/config/edit"
 	"github.com/waybill-cli/waybill/internal/follow"
 	"github.com/waybill-cli/waybill/internal/inbox"
 	"github.com/waybill-cli/waybill/internal/ledger"
@@ -222,8 +223,8 @@ func (s *Session) Sources() config.Sources { return s.sources }
 func (s *Session) Keyring() Keyring { return s.app.Keyring }
 
 // EditUser changes the active profile of the user file, and returns the file's path. The environment still applies.
-func (s *Session) EditUser(changes ...config.Change) (string, error) {
-	return config.Set(s.sources, s.Config.Profile, changes...)
+func (s *Session) EditUser(changes ...edit.Change) (string, error) {
+	return edit.Set(s.sources, s.Config.Profile, changes...)
 }
 
 // Asker returns an Asker that queries the service. If the store is read-only, a note says once that answers are not

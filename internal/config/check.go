@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"net"
 	"net/url"
 	"path/filepath"
@@ -32,10 +33,7 @@ func emptyError(s string) string {
 }
 
 func filledLineError(s string) string {
-	if w := emptyError(s); w != "" {
-		return w
-	}
-	return lineError(s)
+	return cmp.Or(emptyError(s), lineError(s))
 }
 
 // profileNameError accepts a name that can be the file name of the profile's store, next to waybill.db.
@@ -60,10 +58,7 @@ func identifierError(s string) string {
 func HostPort(s string) string {
 	const want = "HOST:PORT such as 127.0.0.1:8377"
 	_, port, err := net.SplitHostPort(s)
-	if err != nil {
-		return want
-	}
-	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
+	if _, errPort := strconv.ParseUint(port, 10, 16); err != nil || errPort != nil {
 		return want
 	}
 	return lineError(s)

@@ -98,7 +98,7 @@ func (s Setting) fromVariable(t string) (any, error) {
 		}
 		return s.fromTexts(parts)
 	}
-	_, n, err := parse([]byte(t))
+	_, n, err := ParseYAML([]byte(t))
 	var v any
 	if err == nil {
 		v, err = s.fromNode(n)

@@ -1,5 +1,5 @@
 // Package config determines the settings, and provides them checked and typed. Sources in order of precedence: flag,
-// environment, project file, user file, default.
+// environment, project file, user file, default. The package writes nothing: package edit changes the user file.
 //
 // One table holds every setting. The names in files, environment and flags, the help, the listing and what a project
 // file may set are all derived from it. The package opens no network connection or database. [Load] reads the two

@@ -120,7 +120,7 @@ func (l *loader) project() (layer, error) {
 	data, _, err := readSettings(path)
 	var root *yaml.Node
 	if err == nil {
-		_, root, err = parse(data)
+		_, root, err = ParseYAML(data)
 	}
 	if err == nil {
 		err = refuseReserved(root)

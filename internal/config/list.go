@@ -52,10 +52,6 @@ func (c Config) Get(key string) (Entry, error) {
 	return whole, nil
 }
 
-func unknownKey(key string, known []string) error {
-	return wrong(didYouMean("unknown key "+quoted(key), key, known), "`waybill config list` lists every key")
-}
-
 func (c Config) list(v *viper.Viper) []Entry {
 	var all []Entry
 	add := func(key string, v any) { all = append(all, Entry{key, text(v), plain(v), c.origins[key]}) }

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/waybill-cli/waybill/internal/config"
+	"github.com/waybill-cli/waybill/internal/config/edit"
 )
 
 // stranger is a user that is not the one who runs the tests.
@@ -65,7 +66,7 @@ func TestFilesThatOthersMayChange(t *testing.T) {
 			_, ofSettings := config.Load(p.sources(nil, flag("config", settings)))
 			_, ofKey := p.load(nil, flag("api-key-file", secret)).ReadAPIKey(nil, nil)
 			_, ofSecret := p.load(nil, flag("secret-from", "file:"+secret)).WebhookSecrets()
-			_, ofEdit := config.Set(p.sources(nil, flag("config", settings)), config.DefaultProfile, config.Change{Key: "rate", Value: "2"})
+			_, ofEdit := edit.Set(p.sources(nil, flag("config", settings)), config.DefaultProfile, edit.Change{Key: "rate", Value: "2"})
 			_, ofAuthorities := config.Load(p.sources(nil, flag("ca-file", secret)))
 			for what, err := range map[string]error{"settings": ofSettings, "key": ofKey, "secret": ofSecret, "edit": ofEdit, "authorities": ofAuthorities} {
 				var fault *config.KeyError
@@ -105,7 +106,7 @@ func TestNewUserFileIsMadeWhereOnlyItsUserWrites(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			_, err := config.Set(p.sources(nil, flag("config", settings)), config.DefaultProfile, config.Change{Key: "rate", Value: "2"})
+			_, err := edit.Set(p.sources(nil, flag("config", settings)), config.DefaultProfile, edit.Change{Key: "rate", Value: "2"})
 			if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
 				t.Errorf("err = %v; want %q", err, tt.want)
 			}
@@ -172,7 +173,7 @@ func TestUserFileByALinkOfAnotherUser(t *testing.T) {
 				t.Fatal(err)
 			}
 			_, ofLoad := config.Load(p.sources(nil, flag("config", path)))
-			_, ofEdit := config.Set(p.sources(nil, flag("config", path)), config.DefaultProfile, config.Change{Key: "rate", Value: "2"})
+			_, ofEdit := edit.Set(p.sources(nil, flag("config", path)), config.DefaultProfile, edit.Change{Key: "rate", Value: "2"})
 			for what, err := range map[string]error{"load": ofLoad, "edit": ofEdit} {
 				var fault *config.KeyError
 				if !errors.As(err, &fault) || !strings.Contains(fault.Message, "belongs to user 12345") || !strings.Contains(fault.Hint, "your own") {

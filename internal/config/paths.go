@@ -128,7 +128,7 @@ func readSettings(path string) ([]byte, fs.FileInfo, error) {
 		info, err = f.Stat()
 	}
 	if err != nil {
-		fault := &KeyError{Message: cause(err), Err: err}
+		fault := &KeyError{Message: Cause(err), Err: err}
 		if errors.Is(err, fs.ErrPermission) {
 			fault.Hint = "make it readable for you"
 		}
@@ -139,7 +139,7 @@ func readSettings(path string) ([]byte, fs.FileInfo, error) {
 	}
 	data, err := io.ReadAll(io.LimitReader(f, MaxFile+1))
 	if err != nil {
-		return nil, nil, &KeyError{Message: cause(err), Err: err}
+		return nil, nil, &KeyError{Message: Cause(err), Err: err}
 	}
 	if len(data) > MaxFile {
 		return nil, nil, wrong("is larger than "+strconv.Itoa(MaxFile)+" bytes", "a settings file has a few lines")

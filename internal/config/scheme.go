@@ -86,41 +86,6 @@ func SchemeSettings(s webhook.Scheme) map[string]any {
 	return parts.AllSettings()
 }
 
-// SchemeYAML returns a scheme as it is written in a file: its kind, and the parts that differ from their defaults.
-func SchemeYAML(s webhook.Scheme) string {
-	text, _ := yaml.Marshal(schemeNode(s)) // texts and a boolean always encode
-	return string(text)
-}
-
-func schemeNode(s webhook.Scheme) *yaml.Node {
-	s = s.WithDefaults()
-	defaults := webhook.Scheme{}.WithDefaults()
-	n := &yaml.Node{Kind: yaml.MappingNode}
-	for _, p := range webhook.Settings() {
-		value := *p.Of(&s)
-		if value == *p.Of(&defaults) && p.Name != "kind" {
-			continue
-		}
-		text := textNode(value)
-		if text.Style == 0 && strings.ContainsAny(value, "{}:,;&|\n ") {
-			text.Style = yaml.DoubleQuotedStyle
-		}
-		put(n, strings.Split(p.Name, "."), text)
-	}
-	if s.Timestamp.Tolerance != defaults.Timestamp.Tolerance {
-		put(n, strings.Split(tolerance, "."), textNode(FormatDuration(s.Timestamp.Tolerance)))
-	}
-	if s.AcceptWeak {
-		put(n, []string{acceptWeak}, nodeOf(true))
-	}
-	for _, part := range n.Content {
-		if part.Kind == yaml.MappingNode {
-			part.Style = yaml.FlowStyle
-		}
-	}
-	return n
-}
-
 func pointer(s string) string {
 	if _, ok := jsonscan.ParsePointer(s); !ok {
 		return "an RFC 6901 pointer such as /meta/code"

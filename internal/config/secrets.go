@@ -191,7 +191,7 @@ func (c Config) ReadAPIKey(stdin io.Reader, keyring func(name string) (string, e
 		text, service, _ = strings.Cut(entry, "\n")
 		key, err = cleanSecret([]byte(text))
 		if errEntry != nil {
-			err = &KeyError{Message: cause(errEntry), Err: errEntry}
+			err = &KeyError{Message: Cause(errEntry), Err: errEntry}
 		}
 	}
 	if err == nil {
@@ -300,7 +300,7 @@ func readSecret(path string, stdin io.Reader) (Secret, error) {
 			info, err = f.Stat()
 		}
 		if err != nil {
-			return Secret{}, &KeyError{Message: cause(err), Hint: "check the path and its permissions", Err: err}
+			return Secret{}, &KeyError{Message: Cause(err), Hint: "check the path and its permissions", Err: err}
 		}
 		if info.Mode()&fs.ModeDevice == 0 { // a terminal belongs to a group that may write
 			if err := refuseChangers(path, disk.ChangersOf(path, info)); err != nil {
@@ -314,7 +314,7 @@ func readSecret(path string, stdin io.Reader) (Secret, error) {
 	}
 	data, err := io.ReadAll(io.LimitReader(r, MaxSecretFile+1))
 	if err != nil {
-		return Secret{}, &KeyError{Message: cause(err), Err: err}
+		return Secret{}, &KeyError{Message: Cause(err), Err: err}
 	}
 	if len(data) > MaxSecretFile {
 		const hint = "the file must contain the secret and nothing else"
@@ -352,8 +352,8 @@ func checkAPIKey(s Secret) error {
 	return nil
 }
 
-// cause returns the message of an error, without the path of the file.
-func cause(err error) string {
+// Cause returns the message of an error, without the path of the file.
+func Cause(err error) string {
 	if p, ok := errors.AsType[*os.PathError](err); ok {
 		return p.Err.Error()
 	}

@@ -213,6 +213,46 @@ func receiving() []Setting {
 	}
 }
 
+// named splits the key of a name in a map into the map's setting and the name as stored; the zero setting for others.
+func named(key string) (Setting, string) {
+	for _, s := range table() {
+		name, ok := strings.CutPrefix(key, s.Key+".")
+		if !ok || s.Kind != KindNames && s.Kind != KindMaps && s.Kind != KindSchemes {
+			continue
+		}
+		if s.fields {
+			name = cmp.Or(field(name), name)
+		}
+		return s, name
+	}
+	return Setting{}, ""
+}
+
+// CheckKey reports whether a setting is a secret. For an unknown key, the error is a [*KeyError] with the nearest key.
+func CheckKey(key string) (secret bool, err error) {
+	s := settingOf(key)
+	if parent, name := named(key); s.Key != "" || parent.Key != "" && strings.TrimSpace(name) != "" {
+		return s.Kind == KindSecret, nil
+	}
+	return false, unknownKey(key, keysOf(table()))
+}
+
+// Place returns the keys that lead to a key of a profile in the user file.
+func Place(profile, key string) []string {
+	place := strings.Split(key, ".")
+	if s, name := named(key); name != "" {
+		place = append(strings.Split(s.Key, "."), name)
+	}
+	if profile == DefaultProfile {
+		return place
+	}
+	return append([]string{profilesKey, profile}, place...)
+}
+
+func unknownKey(key string, known []string) error {
+	return wrong(didYouMean("unknown key "+quoted(key), key, known), "`waybill config list` lists every key")
+}
+
 // Variable is an environment variable that is honoured but is not a setting.
 type Variable struct {
 	Name string

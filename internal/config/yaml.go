@@ -19,9 +19,9 @@ const MaxFile = 1 << 20
 // maxDepth is the maximum nesting depth of a settings file; a scheme in a profile needs 6.
 const maxDepth = 20
 
-// parse returns the YAML document in data and its root; nil if the document is empty or null. It refuses ambiguous
+// ParseYAML returns the YAML document in data and its root; nil if the document is empty or null. It refuses ambiguous
 // YAML: a second document, anchors and aliases, tags, and duplicate keys.
-func parse(data []byte) (doc, root *yaml.Node, err error) {
+func ParseYAML(data []byte) (doc, root *yaml.Node, err error) {
 	dec := yaml.NewDecoder(bytes.NewReader(data))
 	doc = &yaml.Node{}
 	err = dec.Decode(doc)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/config"
+	"github.com/waybill-cli/waybill/internal/config/edit"
 	"github.com/waybill-cli/waybill/internal/intake"
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
@@ -75,7 +76,7 @@ func (o *Flags) KeepMap(c *command.Call) error {
 	if o.SaveMap == "" {
 		return nil
 	}
-	path, err := c.EditUser(config.Change{Key: "maps." + o.SaveMap, Value: c.Config.Map})
+	path, err := c.EditUser(edit.Change{Key: "maps." + o.SaveMap, Value: c.Config.Map})
 	if err == nil {
 		c.IO.Note("Mapping saved in %s: use it with --map @%s", path, o.SaveMap)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/cli/signature"
 	"github.com/waybill-cli/waybill/internal/cli/view"
 	"github.com/waybill-cli/waybill/internal/config"
+	"github.com/waybill-cli/waybill/internal/config/edit"
 	"github.com/waybill-cli/waybill/internal/forward"
 	"github.com/waybill-cli/waybill/internal/redact"
 	"github.com/waybill-cli/waybill/internal/webhook"
@@ -285,7 +286,7 @@ func (p *Page) diagnose(r *http.Request) (any, error) {
 	j.Text = d.mask.Text(j.Text)
 	out := diagnosisJSON{Explanation: j}
 	if j.FitsIn != nil {
-		out.FitsYAML = config.SchemeYAML(*j.FitsIn)
+		out.FitsYAML = edit.SchemeYAML(*j.FitsIn)
 		out.Learn = p.learnCommand()
 	}
 	return out, nil

@@ -16,6 +16,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/api"
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/config"
+	"github.com/waybill-cli/waybill/internal/config/edit"
 	"github.com/waybill-cli/waybill/internal/keyring"
 	"github.com/waybill-cli/waybill/internal/render"
 	"github.com/waybill-cli/waybill/internal/term"
@@ -106,14 +107,14 @@ func loginKey(ctx context.Context, c *command.Call) (config.Secret, error) {
 // storeKey stores a key and its base URL in the keyring or the configuration file, and removes other key settings.
 func storeKey(ctx context.Context, c *command.Call, key config.Secret, inKeyring bool) (string, error) {
 	profile := c.Config.Profile
-	d, err := config.OpenDraft(c.Sources())
+	d, err := config.OpenUserFile(c.Sources())
 	if err != nil {
 		return "", err
 	}
-	changes := []config.Change{{Key: "api_key", Value: key}, {Key: "api_key_keyring"}, {Key: "api_key_file"}}
+	changes := []edit.Change{{Key: "api_key", Value: key}, {Key: "api_key_keyring"}, {Key: "api_key_file"}}
 	name, base := "", c.Config.BaseURL
 	if base != "" && !config.IsSameBaseURL(d.Text(profile, "base_url"), base) {
-		changes = append(changes, config.Change{Key: "base_url", Value: base})
+		changes = append(changes, edit.Change{Key: "base_url", Value: base})
 	}
 	if inKeyring {
 		if name = profile; profile != config.DefaultProfile {
@@ -122,7 +123,7 @@ func storeKey(ctx context.Context, c *command.Call, key config.Secret, inKeyring
 		if err := c.Keyring().Set(ctx, name, config.KeyringEntry(key, base)); err != nil {
 			return "", err
 		}
-		changes[0], changes[1] = config.Change{Key: "api_key"}, config.Change{Key: "api_key_keyring", Value: name}
+		changes[0], changes[1] = edit.Change{Key: "api_key"}, edit.Change{Key: "api_key_keyring", Value: name}
 	}
 	path, err := c.EditUser(changes...)
 	if err != nil {
@@ -226,14 +227,14 @@ Webhooks.`,
 
 func runLogout(ctx context.Context, c *command.Call, _ []string) error {
 	profile := c.Config.Profile
-	d, err := config.OpenDraft(c.Sources())
+	d, err := config.OpenUserFile(c.Sources())
 	if err != nil {
 		return err
 	}
-	var changes []config.Change
+	var changes []edit.Change
 	for _, key := range []string{"api_key", "api_key_file", "api_key_keyring"} {
 		if d.Has(profile, key) {
-			changes = append(changes, config.Change{Key: key})
+			changes = append(changes, edit.Change{Key: key})
 		}
 	}
 	if len(changes) == 0 {
@@ -317,7 +318,7 @@ func keyPrint(key string) string {
 }
 
 // forgetEntry removes the unused key of a profile from the keyring. A failure is only a warning.
-func forgetEntry(ctx context.Context, c *command.Call, d *config.Draft, profile, used string) {
+func forgetEntry(ctx context.Context, c *command.Call, d config.UserFile, profile, used string) {
 	name := d.Text(profile, "api_key_keyring")
 	if name == "" || name == used {
 		return

@@ -15,6 +15,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/app"
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/config"
+	"github.com/waybill-cli/waybill/internal/config/edit"
 	"github.com/waybill-cli/waybill/internal/shell"
 	"github.com/waybill-cli/waybill/internal/term"
 )
@@ -151,7 +152,7 @@ func runConfigSet(ctx context.Context, c *command.Call, args []string) error {
 	if err != nil {
 		return err
 	}
-	a := config.Change{Key: key}
+	a := edit.Change{Key: key}
 	switch {
 	case isSecret:
 		if a.Value, err = newSecret(ctx, c.IO, key, values); err != nil {
@@ -169,7 +170,7 @@ func runConfigSet(ctx context.Context, c *command.Call, args []string) error {
 			}
 		}
 	}
-	_, profile, err := openDraft(c, key)
+	_, profile, err := openUserFile(c, key)
 	if err != nil {
 		return err
 	}
@@ -192,8 +193,8 @@ func newSecret(ctx context.Context, io *term.IO, key string, values []string) (c
 }
 
 // changeConfig makes one change in the user file, and prints where, and which other source overrides the value.
-func changeConfig(c *command.Call, a config.Change, profile string) error {
-	path, err := config.Set(c.Sources(), profile, a)
+func changeConfig(c *command.Call, a edit.Change, profile string) error {
+	path, err := edit.Set(c.Sources(), profile, a)
 	if err != nil {
 		return err
 	}
@@ -216,9 +217,9 @@ func changeConfig(c *command.Call, a config.Change, profile string) error {
 	return nil
 }
 
-// openDraft opens the user file and returns the profile of key. The key profile itself is at the top level.
-func openDraft(c *command.Call, key string) (*config.Draft, string, error) {
-	d, err := config.OpenDraft(c.Sources())
+// openUserFile opens the user file and returns the profile of key. The key profile itself is at the top level.
+func openUserFile(c *command.Call, key string) (config.UserFile, string, error) {
+	d, err := config.OpenUserFile(c.Sources())
 	if err != nil || key == "profile" {
 		return d, config.DefaultProfile, err
 	}
@@ -233,7 +234,7 @@ func ofProfile(name string) string {
 	return " (profile " + name + ")"
 }
 
-func warnOverridden(io *term.IO, c config.Config, path string, all ...config.Change) {
+func warnOverridden(io *term.IO, c config.Config, path string, all ...edit.Change) {
 	for _, a := range all {
 		if o := c.Origin(a.Key); o.Level > config.FromProfile {
 			io.Warning("%s is also set by %s, which overrides %s", a.Key, o, path)
@@ -258,7 +259,7 @@ top of the file. The file keeps its comments and its order.`,
 
 func runConfigUnset(_ context.Context, c *command.Call, args []string) error {
 	key := args[0]
-	d, profile, err := openDraft(c, key)
+	d, profile, err := openUserFile(c, key)
 	if err != nil {
 		return err
 	}
@@ -269,7 +270,7 @@ func runConfigUnset(_ context.Context, c *command.Call, args []string) error {
 		c.IO.Note("%s is not set in %s", key, d.Path+ofProfile(profile))
 		return nil
 	}
-	return changeConfig(c, config.Change{Key: key}, profile)
+	return changeConfig(c, edit.Change{Key: key}, profile)
 }
 
 type profileJSON struct {
@@ -339,7 +340,7 @@ file are the profile default.`,
 			if err := checkProfile(c, args[0]); err != nil {
 				return err
 			}
-			return changeConfig(c, config.Change{Key: "profile", Value: args[0]}, config.DefaultProfile)
+			return changeConfig(c, edit.Change{Key: "profile", Value: args[0]}, config.DefaultProfile)
 		}),
 	}
 }
@@ -387,11 +388,11 @@ func runConfigEdit(ctx context.Context, c *command.Call, _ []string) error {
 	if err != nil {
 		return err
 	}
-	d, err := config.OpenDraft(c.Sources())
+	d, err := config.OpenUserFile(c.Sources())
 	if err != nil {
 		return err
 	}
-	before := d.Old
+	before := d.Data
 	if before == nil {
 		before = []byte(newFile)
 	}
@@ -419,14 +420,14 @@ func runConfigEdit(ctx context.Context, c *command.Call, _ []string) error {
 			return os.Remove(copied)
 		}
 		if err = d.Check(data, copied); err == nil {
-			err = d.Replace(data)
+			err = edit.Replace(d, data)
 		}
 		if err == nil {
 			c.IO.Note("Changed %s", d.Path)
 			return os.Remove(copied)
 		}
 		hint := "fix the copy and move it: " + shell.Line("mv", copied, d.Path)
-		if errors.Is(err, config.ErrChanged) {
+		if errors.Is(err, edit.ErrChanged) {
 			hint = "run `waybill config edit` again; your changes are in " + copied
 		}
 		if e := os.WriteFile(copied, data, 0o600); e != nil { // for users who move it
@@ -444,7 +445,7 @@ func editorError(editor string, err error, left string) error {
 }
 
 func editAgain(ctx context.Context, c *command.Call, fault error) (bool, error) {
-	if !c.IO.Interactive() || errors.Is(fault, config.ErrChanged) {
+	if !c.IO.Interactive() || errors.Is(fault, edit.ErrChanged) {
 		return false, nil
 	}
 	c.IO.Warning("%v", fault)

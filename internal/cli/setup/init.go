@@ -9,6 +9,7 @@ import (
 
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/config"
+	"github.com/waybill-cli/waybill/internal/config/edit"
 	"github.com/waybill-cli/waybill/internal/render"
 	"github.com/waybill-cli/waybill/internal/shell"
 	"github.com/waybill-cli/waybill/internal/term"
@@ -81,7 +82,7 @@ func (s *answers) run(ctx context.Context) (err error) {
 	if err := command.CheckNotEmpty(s.c.Cmd, "profile", "base-url", "api-key-file"); err != nil {
 		return err
 	}
-	if s.draft, err = config.OpenDraft(s.c.Sources()); err != nil {
+	if s.file, err = config.OpenUserFile(s.c.Sources()); err != nil {
 		return err
 	}
 	if f := s.c.Cmd.Flags().Lookup("profile"); f.Changed {
@@ -94,11 +95,11 @@ func (s *answers) run(ctx context.Context) (err error) {
 	if ok, err := s.agreed(ctx, changes); err != nil || !ok {
 		return err
 	}
-	r := initResult{Path: s.draft.Path, Profile: s.profile, BaseURL: s.baseURL, Check: s.check}
+	r := initResult{Path: s.file.Path, Profile: s.profile, BaseURL: s.baseURL, Check: s.check}
 	r.APIKey, r.Changed = s.keySource(), command.Texts(len(changes), func(i int) string { return changes[i].Key })
 	r.WebhookSecret = !s.webhook.IsZero() || s.current("webhook.secret") != "" || s.webhookEnv() != ""
 	if len(changes) > 0 {
-		if _, err := config.Set(s.sources(), s.profile, changes...); err != nil {
+		if _, err := edit.Set(s.sources(), s.profile, changes...); err != nil {
 			return err
 		}
 	}
@@ -133,7 +134,7 @@ func (s *answers) print(r initResult) error {
 	})
 }
 
-func (s *answers) printNext(changes []config.Change) {
+func (s *answers) printNext(changes []edit.Change) {
 	sources := s.sources()
 	words := []string{"waybill", "create", "orders.csv"}
 	for _, name := range []string{"config", "profile"} {
@@ -143,7 +144,7 @@ func (s *answers) printNext(changes []config.Change) {
 		}
 	}
 	if cfg, err := config.Load(sources); err == nil { // errors are not about the file, which was just checked
-		warnOverridden(s.c.IO, cfg, s.draft.Path, changes...)
+		warnOverridden(s.c.IO, cfg, s.file.Path, changes...)
 	}
 	s.c.IO.Note("`waybill listen` receives webhooks; `waybill doctor` checks the setup")
 	s.c.IO.Next(shell.Line(words...))
@@ -154,11 +155,11 @@ func (s *answers) sources() config.Sources {
 }
 
 // agreed shows the changes to an existing file, and asks before a value is overwritten.
-func (s *answers) agreed(ctx context.Context, changes []config.Change) (bool, error) {
-	if s.draft.Old == nil || len(changes) == 0 {
+func (s *answers) agreed(ctx context.Context, changes []edit.Change) (bool, error) {
+	if s.file.Data == nil || len(changes) == 0 {
 		return true, nil
 	}
-	s.c.IO.Note("Changes of %s:", s.draft.Path+ofProfile(s.profile))
+	s.c.IO.Note("Changes of %s:", s.file.Path+ofProfile(s.profile))
 	for _, a := range changes {
 		was, value := s.current(a.Key), "removed"
 		switch v := a.Value.(type) {
@@ -172,13 +173,13 @@ func (s *answers) agreed(ctx context.Context, changes []config.Change) (bool, er
 		}
 		s.c.IO.Note("  %s: %s%s", a.Key, was, value)
 	}
-	overwrites := func(a config.Change) bool { return s.current(a.Key) != "" }
+	overwrites := func(a edit.Change) bool { return s.current(a.Key) != "" }
 	switch {
 	case s.force, !slices.ContainsFunc(changes, overwrites):
 		return true, nil
 	case !s.c.IO.Interactive():
 		return false, command.Existsf("pass --force to change them, or --profile NAME to add a profile",
-			"nothing was written: %s has other values already", s.draft.Path)
+			"nothing was written: %s has other values already", s.file.Path)
 	}
 	ok, err := s.c.IO.Confirm(ctx, "Write these changes?")
 	if err == nil && !ok {
@@ -189,7 +190,7 @@ func (s *answers) agreed(ctx context.Context, changes []config.Change) (bool, er
 
 type answers struct {
 	c       *command.Call
-	draft   *config.Draft
+	file    config.UserFile
 	profile string // profile to write
 	force   bool   // overwrite existing values without a question
 
@@ -199,7 +200,7 @@ type answers struct {
 	check   keyCheck
 }
 
-func (s *answers) current(key string) string { return s.draft.Text(s.profile, key) }
+func (s *answers) current(key string) string { return s.file.Text(s.profile, key) }
 
 func (s *answers) ask(ctx context.Context) error {
 	if err := s.askBaseURL(ctx); err != nil {
@@ -347,26 +348,26 @@ func (s *answers) askWebhookSecret(ctx context.Context) (err error) {
 	return err
 }
 
-func (s *answers) changes() (all []config.Change) {
+func (s *answers) changes() (all []edit.Change) {
 	if !config.IsSameBaseURL(s.current("base_url"), s.baseURL) {
-		all = append(all, config.Change{Key: "base_url", Value: s.baseURL})
+		all = append(all, edit.Change{Key: "base_url", Value: s.baseURL})
 	}
 	for _, key := range []string{"account", "ca_file", "insecure_http", "store"} {
 		e, _ := s.c.Config.Get(key) // every setting exists
 		if e.Origin.Level == config.FromFlag && e.Text != s.current(key) {
-			all = append(all, config.Change{Key: key, Value: e.Text})
+			all = append(all, edit.Change{Key: key, Value: e.Text})
 		}
 	}
-	if !s.webhook.IsZero() && !s.draft.Holds(s.profile, "webhook.secret", s.webhook) {
-		all = append(all, config.Change{Key: "webhook.secret", Value: s.webhook})
+	if !s.webhook.IsZero() && !s.file.Holds(s.profile, "webhook.secret", s.webhook) {
+		all = append(all, edit.Change{Key: "webhook.secret", Value: s.webhook})
 	}
-	if s.key.IsZero() || s.draft.Holds(s.profile, "api_key", s.key) {
+	if s.key.IsZero() || s.file.Holds(s.profile, "api_key", s.key) {
 		return all
 	}
-	all = append(all, config.Change{Key: "api_key", Value: s.key})
+	all = append(all, edit.Change{Key: "api_key", Value: s.key})
 	for _, key := range []string{"api_key_file", "api_key_keyring"} {
 		if s.current(key) != "" {
-			all = append(all, config.Change{Key: key})
+			all = append(all, edit.Change{Key: key})
 		}
 	}
 	return all

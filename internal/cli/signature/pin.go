@@ -10,6 +10,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/app"
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/config"
+	"github.com/waybill-cli/waybill/internal/config/edit"
 	"github.com/waybill-cli/waybill/internal/replay"
 	"github.com/waybill-cli/waybill/internal/webhook"
 )
@@ -79,7 +80,7 @@ func runPromote(ctx context.Context, c *command.Call, last int) error {
 	j.Open = append(j.Open, lesson.RivalsOf(v.Scheme)...)
 	failed := j.failure(c)
 	if failed == nil {
-		if j.File, err = c.EditUser(config.Change{Key: "webhook.verify", Value: "enforce"}); err != nil {
+		if j.File, err = c.EditUser(edit.Change{Key: "webhook.verify", Value: "enforce"}); err != nil {
 			return err
 		}
 		j.Promoted = true
@@ -139,7 +140,7 @@ func pin(ctx context.Context, call *command.Call, o learnOptions, l learning, re
 		return command.Existsf("choose another name, or remove webhook.schemes."+o.Pin+" from the configuration first",
 			"another scheme named %q is already configured", o.Pin)
 	}
-	changes := []config.Change{
+	changes := []edit.Change{
 		{Key: "webhook.schemes." + o.Pin, Value: settings},
 		{Key: "webhook.scheme", Value: o.Pin},
 		{Key: "webhook.verify", Value: "observe"},
@@ -149,7 +150,7 @@ func pin(ctx context.Context, call *command.Call, o learnOptions, l learning, re
 		return err
 	}
 	if places != nil {
-		changes = append(changes, config.Change{Key: "webhook.secrets", Value: places})
+		changes = append(changes, edit.Change{Key: "webhook.secrets", Value: places})
 	}
 	v, err := webhook.NewVerifier(c.Scheme, secrets)
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/cli/view"
 	"github.com/waybill-cli/waybill/internal/config"
+	"github.com/waybill-cli/waybill/internal/config/edit"
 	"github.com/waybill-cli/waybill/internal/inbox"
 	"github.com/waybill-cli/waybill/internal/render"
 	"github.com/waybill-cli/waybill/internal/replay"
@@ -308,7 +309,7 @@ func printScheme(c *command.Call, title string, s webhook.Scheme) error {
 		return nil
 	}
 	err := c.Out.Line("\n%s\n", title)
-	for line := range strings.Lines(config.SchemeYAML(s)) {
+	for line := range strings.Lines(edit.SchemeYAML(s)) {
 		err = cmp.Or(err, c.Out.Line("  %s", strings.TrimRight(line, "\n")))
 	}
 	return err

@@ -1,6 +1,6 @@
 //go:build unix
 
-package config_test
+package edit_test
 
 import (
 	"errors"
@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/waybill-cli/waybill/internal/config"
+	"github.com/waybill-cli/waybill/internal/config/edit"
 )
 
 // A user file that is a link stays one, also one to what is not there yet.
@@ -24,7 +25,7 @@ func TestSetFollowsALink(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if _, err := config.Set(src, config.DefaultProfile, config.Change{Key: "rate", Value: "2.5"}); err != nil {
+		if _, err := edit.Set(src, config.DefaultProfile, edit.Change{Key: "rate", Value: "2.5"}); err != nil {
 			t.Fatal(err)
 		}
 		if info, err := os.Lstat(path); err != nil || info.Mode()&os.ModeSymlink == 0 {
