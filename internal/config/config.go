@@ -67,15 +67,16 @@ type Config struct {
 	StripSpaces       bool                         `mapstructure:"strip_spaces"`
 	KeepColumns       bool                         `mapstructure:"keep_columns"`
 	Statuses          map[string]string            `mapstructure:"statuses"` // number or name as sent, to the name shown
-	Query             Query                        `mapstructure:"query"`
-	Create            Create                       `mapstructure:"create"`
-	AssumeUnprocessed []int                        `mapstructure:"assume_unprocessed"` // HTTP statuses
-	Webhook           Webhook                      `mapstructure:"webhook"`
-	Listen            Listen                       `mapstructure:"listen"`
+	// Statuses without the project file's names, which are for display only.
+	OwnStatuses       map[string]string `mapstructure:"own_statuses"`
+	Query             Query             `mapstructure:"query"`
+	Create            Create            `mapstructure:"create"`
+	AssumeUnprocessed []int             `mapstructure:"assume_unprocessed"` // HTTP statuses
+	Webhook           Webhook           `mapstructure:"webhook"`
+	Listen            Listen            `mapstructure:"listen"`
 
 	key      apiKey
 	sameKey  bool                                            // the key may go to any base URL
-	statuses names                                           // Statuses without the names that the project file gives
 	hook     Secret                                          // value of webhook.secret
 	lookup   func(variable string) (text string, isSet bool) // reads the environment
 	entries  []Entry
@@ -121,7 +122,7 @@ func Load(src Sources) (Config, error) {
 	}
 	user, errUser := l.user()
 	project, errProject := l.project()
-	profile, _, errProfile := user.chosen(l.environment, l.flags)
+	profile, _, errProfile := user.Profile()
 	if err := cmp.Or(errUser, errProject, errProfile); err != nil {
 		return Config{}, err
 	}
@@ -145,15 +146,6 @@ func (c Config) StorePath() (string, error) {
 		return "", c.Refuse("store", "there is no home folder to put it in", "pass --store FILE, or set WAYBILL_STORE")
 	}
 	return c.Store, nil
-}
-
-// OwnStatuses returns [Config.Statuses] without the project file's names, which are for display only.
-func (c Config) OwnStatuses() map[string]string {
-	own := make(map[string]string, len(c.statuses))
-	for status := range c.statuses {
-		own[status], _ = c.statuses[status].(string)
-	}
-	return own
 }
 
 // SetByProject returns the keys that the project file sets, as a whole or for a single name.

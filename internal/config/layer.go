@@ -212,7 +212,7 @@ func (l *loader) decide(layers []layer) (Config, error) {
 		return Config{}, err
 	}
 	v := viper.New()
-	saved := names{}
+	saved, ownStatuses := names{}, names{}
 	for _, s := range table() {
 		v.SetDefault(s.Key, s.preset)
 	}
@@ -226,9 +226,10 @@ func (l *loader) decide(layers []layer) (Config, error) {
 		}
 		if named := made["statuses"]; named.origin.Level != FromProject {
 			own, _ := named.v.(names)
-			c.statuses = joinNames(settingOf("statuses"), c.statuses, own)
+			ownStatuses = joinNames(settingOf("statuses"), ownStatuses, own)
 		}
 	}
+	v.Set("own_statuses", ownStatuses)
 	if err := l.deriveValues(v, &c); err != nil {
 		return Config{}, err
 	}

@@ -49,9 +49,7 @@ func schemeFromNode(n *yaml.Node) (any, error) {
 			return nil, at(wrong(`must be more than 0, not "0s"`, "omit it to use 5m"), tolerance, part.origin)
 		}
 	}
-	if weak, ok := parts[acceptWeak].v.(bool); ok {
-		s.AcceptWeak = weak
-	}
+	s.AcceptWeak, _ = parts[acceptWeak].v.(bool)
 	return s, nil
 }
 

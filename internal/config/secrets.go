@@ -159,9 +159,6 @@ func (c Config) APIKeyFile() string {
 	return c.keyAt("api_key_file")
 }
 
-// APIKeyKeyring returns the keyring entry of the API key; empty for none.
-func (c Config) APIKeyKeyring() string { return c.keyAt("api_key_keyring") }
-
 // keyAt returns the value of a setting if the API key comes from it, else "".
 func (c Config) keyAt(setting string) string {
 	if c.key.setting != setting {

@@ -50,6 +50,15 @@ func OpenUserFile(src Sources) (UserFile, error) {
 	return l.decodeUser(data, l.paths.User), l.refuseUserChangers(info)
 }
 
+// ReadUserFile reads the user file as [Load] does. The error is a [*KeyError].
+func ReadUserFile(src Sources) (UserFile, error) {
+	l, err := newLoader(src)
+	if err != nil {
+		return UserFile{}, err
+	}
+	return l.user()
+}
+
 // user reads the user file for its settings. It may be missing, unless a flag or variable names it.
 func (l *loader) user() (UserFile, error) {
 	data, info, err := l.readUser()
@@ -143,15 +152,15 @@ func (l *loader) fillProfile(p pair, o Origin) (layer, error) {
 	return made, err
 }
 
-// names returns the names of all profiles, the default first.
-func (f UserFile) names() []string {
+// Profiles returns the names of all profiles, the default first.
+func (f UserFile) Profiles() []string {
 	isDefault := func(name string) bool { return name == DefaultProfile }
 	return append([]string{DefaultProfile}, slices.DeleteFunc(slices.Sorted(maps.Keys(f.profiles)), isDefault)...)
 }
 
 // refuseReadable refuses a file that contains a secret and that others may read or change.
 func (f UserFile) refuseReadable(info fs.FileInfo) error {
-	for _, name := range f.names() {
+	for _, name := range f.Profiles() {
 		for key, v := range f.profiles[name] {
 			if s, _ := v.v.(Secret); s.IsZero() {
 				continue
@@ -206,7 +215,7 @@ func (f UserFile) chosen(levels ...layer) (string, Origin, error) {
 	if _, ok := f.profiles[name]; ok || name == DefaultProfile {
 		return name, v.origin, nil
 	}
-	known := f.names()[1:]
+	known := f.Profiles()[1:]
 	message := "no profile " + quoted(name) + " in " + f.Path
 	if f.Path == "" {
 		message = "no profile " + quoted(name) + ": there is no user file"
@@ -221,13 +230,13 @@ func (f UserFile) chosen(levels ...layer) (string, Origin, error) {
 	return name, v.origin, at(wrong(message, hint), "profile", v.origin)
 }
 
-// Profile returns the profile in force; an error if the file does not have it. Other faults of the file are ignored.
-func (f UserFile) Profile() (string, error) {
+// Profile returns the profile in force and what chose it; an error if the file does not have it. Other faults of the
+// file are ignored.
+func (f UserFile) Profile() (string, Origin, error) {
 	if len(f.profiles) == 0 {
-		return "", f.Fault
+		return "", Origin{}, f.Fault
 	}
-	name, _, err := f.chosen(f.loader.environment, f.loader.flags)
-	return name, err
+	return f.chosen(f.loader.environment, f.loader.flags)
 }
 
 // Has reports whether the file sets a key, known or not, in a profile.
@@ -254,8 +263,7 @@ func (f UserFile) Text(profile, key string) string {
 
 // Holds reports whether the file sets a key in a profile to this secret.
 func (f UserFile) Holds(profile, key string, secret Secret) bool {
-	has, isSecret := f.profiles[profile][key].v.(Secret)
-	return isSecret && has.Reveal() == secret.Reveal()
+	return f.profiles[profile][key].text() == secret.Reveal()
 }
 
 // shortestHidden is the minimum length, in bytes, of secrets that [UserFile.Hide] hides: shorter text may be elsewhere.
@@ -264,7 +272,7 @@ const shortestHidden = 8
 // Hide replaces secrets in data with marks, for a copy that outlives this process. restore puts the secrets back.
 func (f UserFile) Hide(data []byte) (hidden []byte, restore func([]byte) []byte) {
 	var forth, back []string
-	for _, name := range f.names() {
+	for _, name := range f.Profiles() {
 		for _, v := range f.profiles[name] {
 			s, isSecret := v.v.(Secret)
 			if text := s.Reveal(); isSecret && len(text) >= shortestHidden && !slices.Contains(forth, text) {
@@ -285,10 +293,8 @@ func (f UserFile) Hide(data []byte) (hidden []byte, restore func([]byte) []byte)
 func (f UserFile) Check(data []byte, file string) error {
 	made := f.loader.decodeUser(data, file)
 	err := made.Fault
-	for _, name := range made.names() {
-		if err == nil {
-			err = made.decided(name)
-		}
+	for _, name := range made.Profiles() {
+		err = cmp.Or(err, made.decided(name))
 	}
 	return err
 }
@@ -297,12 +303,9 @@ func (f UserFile) Check(data []byte, file string) error {
 // another setting is ignored.
 func (f UserFile) CheckChange(data []byte, profile string, keys ...string) error {
 	made := f.loader.decodeUser(data, f.Path)
-	if made.Fault != nil {
-		return made.Fault
-	}
-	err := made.decided(profile)
-	if fault, isFault := errors.AsType[*KeyError](err); isFault && !slices.Contains(keys, fault.Key) &&
-		f.Fault == nil && f.decided(profile) != nil {
+	err := cmp.Or(made.Fault, made.decided(profile))
+	fault, isFault := errors.AsType[*KeyError](err)
+	if isFault && made.Fault == nil && !slices.Contains(keys, fault.Key) && f.Fault == nil && f.decided(profile) != nil {
 		return nil
 	}
 	return err
@@ -369,38 +372,4 @@ func (l *loader) fromString(key, t string) (any, error) {
 		return nil, wrong("can't be written to the file unchanged", "edit the file by hand")
 	}
 	return written, nil
-}
-
-// Profile is a profile of the user file. Empty fields are unset.
-type Profile struct {
-	Name    string
-	BaseURL string // as written
-	Account string
-}
-
-// ProfileList lists the profiles of the user file, and names the one in force.
-type ProfileList struct {
-	File   string    // the user file
-	All    []Profile // the default first
-	Active string    // may be missing in All
-	Origin Origin    // of Active
-}
-
-// ListProfiles returns the profiles of the user file, the default first, others by name. The error is a [*KeyError].
-func ListProfiles(src Sources) (ProfileList, error) {
-	l, err := newLoader(src)
-	if err != nil {
-		return ProfileList{}, err
-	}
-	list := ProfileList{File: l.paths.User}
-	f, err := l.user()
-	if err != nil {
-		return list, err
-	}
-	list.Active, list.Origin, _ = f.chosen(l.environment, l.flags) // callers handle a missing profile
-	for _, name := range f.names() {
-		made := f.profiles[name]
-		list.All = append(list.All, Profile{Name: name, BaseURL: made["base_url"].text(), Account: made["account"].text()})
-	}
-	return list, nil
 }

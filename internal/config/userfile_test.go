@@ -9,17 +9,20 @@ import (
 	"github.com/waybill-cli/waybill/internal/config"
 )
 
-func TestListProfiles(t *testing.T) {
+func TestReadUserFile(t *testing.T) {
 	p := newPlace(t)
 	p.user("profile: live\nprofiles:\n  test: {base_url: https://t.example, account: shop}\n  live:\n    quiet: true\n")
-	src, path := p.sources(nil), p.userPath()
-	list, err := config.ListProfiles(src)
-	if err != nil || list.File != path || list.Active != "live" || list.Origin.Level != config.FromUser || list.Origin.Line != 1 {
-		t.Errorf("%+v, %v", list, err)
+	f, err := config.ReadUserFile(p.sources(nil))
+	if err != nil || f.Path != p.userPath() || !slices.Equal(f.Profiles(), []string{"default", "live", "test"}) {
+		t.Errorf("%s has %q, %v", f.Path, f.Profiles(), err)
 	}
-	want := []config.Profile{{Name: "default"}, {Name: "live"}, {Name: "test", BaseURL: "https://t.example", Account: "shop"}}
-	if !slices.Equal(list.All, want) {
-		t.Errorf("%+v; want %+v", list.All, want)
+	if name, origin, err := f.Profile(); name != "live" || origin.Level != config.FromUser || origin.Line != 1 || err != nil {
+		t.Errorf("profile %q of %+v, %v", name, origin, err)
+	}
+	for profile, want := range map[string]string{"default": " ", "live": " ", "test": "https://t.example shop"} {
+		if got := f.Text(profile, "base_url") + " " + f.Text(profile, "account"); got != want {
+			t.Errorf("%s has %q; want %q", profile, got, want)
+		}
 	}
 }
 
@@ -28,8 +31,8 @@ func TestKeyOfTheKeyring(t *testing.T) {
 	p.user("api_key_keyring: shop\n")
 	src := p.sources(nil)
 	c, err := config.Load(src)
-	if err != nil || c.APIKeyKeyring() != "shop" {
-		t.Fatalf("%q, %v", c.APIKeyKeyring(), err)
+	if err != nil || c.APIKeySetting() != "api_key_keyring" {
+		t.Fatalf("%q, %v", c.APIKeySetting(), err)
 	}
 	held := func(name string) (string, error) { return "of " + name, nil }
 	if key, err := c.ReadAPIKey(nil, held); key.Secret.Reveal() != "of shop" || key.Origin.Level != config.FromUser || err != nil {

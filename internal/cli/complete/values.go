@@ -51,7 +51,7 @@ var runs = stored(func(l *line, db *app.Store) (all []value) {
 
 var statuses = stored(func(l *line, db *app.Store) (all []value) {
 	counts, _ := db.Statistics.SeenStatuses(l.ctx)
-	names := view.NewStatusFormatter(l.s.Config.OwnStatuses())
+	names := view.NewStatusFormatter(l.s.Config.OwnStatuses)
 	sums, labels := map[string]int64{}, map[string]string{}
 	for _, c := range counts {
 		word, own := names.Custom(c.Status, c.StatusLabel, c.StatusTrack)
@@ -84,8 +84,11 @@ var account = stored(func(l *line, db *app.Store) []value {
 })
 
 func profiles(l *line) []value {
-	list, _ := config.ListProfiles(l.app.Sources(command.FlagsOf(l.cmd)))
-	return each(list.All, func(p config.Profile) value { return value{p.Name, p.BaseURL} })
+	user, err := config.ReadUserFile(l.app.Sources(command.FlagsOf(l.cmd)))
+	if err != nil {
+		return nil
+	}
+	return each(user.Profiles(), func(name string) value { return value{name, user.Text(name, "base_url")} })
 }
 
 func settingKeys(l *line) []value {

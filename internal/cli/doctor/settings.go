@@ -109,7 +109,7 @@ func (x *examination) apiKey(context.Context) []finding {
 	switch {
 	case c.APIKeyFromStdin():
 		return []finding{found(keyFound, "set by standard input")}
-	case c.APIKeyKeyring() != "":
+	case c.APIKeySetting() == "api_key_keyring":
 		return []finding{found(keyFound, "read from the keyring (%s)", c.Origin("api_key_keyring"))}
 	case file == "":
 		return []finding{found(keyFound, "set by %s", c.Origin("api_key"))}

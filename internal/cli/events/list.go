@@ -115,7 +115,7 @@ func ParseFilter(names view.StatusFormatter, s string) (forward.Filter, error) {
 }
 
 func parseFilter(c *command.Call, s string) (forward.Filter, error) {
-	f, err := ParseFilter(view.NewStatusFormatter(c.Config.OwnStatuses()), s)
+	f, err := ParseFilter(view.NewStatusFormatter(c.Config.OwnStatuses), s)
 	if err != nil {
 		return f, command.Usagef("such as --filter 'event=router.delivered,number=1Z*'", "--filter: %w", err)
 	}

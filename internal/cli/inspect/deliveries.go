@@ -140,7 +140,7 @@ func (p *Page) parseMatcher(v url.Values) (m matcher, err error) {
 		m.text = bytes.ToLower([]byte(text))
 		return m, nil
 	}
-	if m.filter, err = events.ParseFilter(view.NewStatusFormatter(p.Call.Config.OwnStatuses()), text); err != nil {
+	if m.filter, err = events.ParseFilter(view.NewStatusFormatter(p.Call.Config.OwnStatuses), text); err != nil {
 		err = command.Usagef("such as event=router.delivered,number=1Z*", "%w", err)
 	}
 	return m, err

@@ -223,7 +223,7 @@ func openUserFile(c *command.Call, key string) (config.UserFile, string, error) 
 	if err != nil || key == "profile" {
 		return d, config.DefaultProfile, err
 	}
-	profile, err := d.Profile()
+	profile, _, err := d.Profile()
 	return d, profile, err
 }
 
@@ -296,15 +296,16 @@ the file are the profile default.`,
 }
 
 func runConfigProfiles(_ context.Context, c *command.Call, _ []string) error {
-	list, err := config.ListProfiles(c.Sources())
+	user, err := config.ReadUserFile(c.Sources())
 	if err != nil {
 		return err
 	}
+	active, origin, _ := user.Profile() // one that is missing is warned about
 	var all []profileJSON
-	for _, p := range list.All {
-		j := profileJSON{Name: p.Name, BaseURL: p.BaseURL, Account: p.Account}
-		if p.Name == list.Active {
-			j.Active, j.Origin = true, list.Origin.String()
+	for _, name := range user.Profiles() {
+		j := profileJSON{Name: name, BaseURL: user.Text(name, "base_url"), Account: user.Text(name, "account")}
+		if name == active {
+			j.Active, j.Origin = true, origin.String()
 		}
 		all = append(all, j)
 	}
@@ -313,7 +314,7 @@ func runConfigProfiles(_ context.Context, c *command.Call, _ []string) error {
 		return err
 	}
 	if !slices.ContainsFunc(all, func(p profileJSON) bool { return p.Active }) {
-		c.IO.Warning("%s chooses profile %s, which is not in %s", list.Origin, command.Quoted(list.Active), list.File)
+		c.IO.Warning("%s chooses profile %s, which is not in %s", origin, command.Quoted(active), user.Path)
 	}
 	return nil
 }
@@ -352,18 +353,18 @@ func checkProfile(c *command.Call, name string) error {
 	if name == "" {
 		return command.Usagef(hint, "the NAME of the profile is empty")
 	}
-	list, err := config.ListProfiles(c.Sources())
+	user, err := config.ReadUserFile(c.Sources())
 	if err != nil {
 		return nil //nolint:nilerr // the change reports it
 	}
-	names := command.Texts(len(list.All), func(i int) string { return list.All[i].Name })
+	names := user.Profiles()
 	if slices.Contains(names, name) {
 		return nil
 	}
 	if near := config.Nearest(name, names); near != "" {
 		hint = "did you mean " + near + "? " + hint
 	}
-	return command.Usagef(hint, "no profile %s in %s", command.Quoted(name), list.File)
+	return command.Usagef(hint, "no profile %s in %s", command.Quoted(name), user.Path)
 }
 
 const newFile = "# Settings of waybill. \"waybill help environment\" lists every key.\n"

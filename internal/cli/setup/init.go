@@ -60,8 +60,8 @@ func initFlags(f *command.Factory) func(*cobra.Command) []config.Flag {
 		}
 		name, others := flags[i].Values[0], slices.Clone(flags)
 		others[i].Values = []string{config.DefaultProfile}
-		list, err := config.ListProfiles(f.App.Sources(others))
-		if err == nil && slices.ContainsFunc(list.All, func(p config.Profile) bool { return p.Name == name }) {
+		user, err := config.ReadUserFile(f.App.Sources(others))
+		if err == nil && slices.Contains(user.Profiles(), name) {
 			return flags
 		}
 		return others // loading them has the error again

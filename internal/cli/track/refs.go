@@ -302,7 +302,7 @@ func (o *filterOptions) filter(ctx context.Context, c *command.Call) (*app.Store
 	f.Delivered, errs[1] = command.ParseRange("--delivered", o.Delivered)
 	f.Updated, errs[2] = command.ParseRange("--updated", o.Updated)
 	f.StuckSince, errs[3] = command.ParseSince("--stuck", o.Stuck)
-	errs[4] = o.readStatuses(&f, view.NewStatusFormatter(c.Config.OwnStatuses()))
+	errs[4] = o.readStatuses(&f, view.NewStatusFormatter(c.Config.OwnStatuses))
 	err := cmp.Or(errs[:]...)
 	if err != nil {
 		return nil, f, err

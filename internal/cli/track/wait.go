@@ -95,7 +95,7 @@ func runWait(ctx context.Context, c *command.Call, o waitOptions) error {
 	if o.Watch && o.Rows {
 		return command.Usagef("leave one of them out", "--watch shows rows itself, --rows shows them at the end")
 	}
-	own := view.NewStatusFormatter(c.Config.OwnStatuses())
+	own := view.NewStatusFormatter(c.Config.OwnStatuses)
 	cond, err := parseCondition(own, "--for", o.For)
 	if err != nil {
 		return err

@@ -99,11 +99,12 @@ func replace(old config.UserFile, data []byte) error {
 	if err != nil {
 		return err
 	}
-	switch now, err := os.ReadFile(target); {
-	case errors.Is(err, fs.ErrNotExist) && old.Data == nil:
-	case err != nil && !errors.Is(err, fs.ErrNotExist):
+	now, err := os.ReadFile(target)
+	isMissing := errors.Is(err, fs.ErrNotExist)
+	if err != nil && !isMissing {
 		return err
-	case err != nil || old.Data == nil || !bytes.Equal(now, old.Data):
+	}
+	if isMissing != (old.Data == nil) || !bytes.Equal(now, old.Data) {
 		return ErrChanged
 	}
 	f, err := os.CreateTemp(filepath.Dir(target), ".config.*") // 0600

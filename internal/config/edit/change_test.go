@@ -317,7 +317,7 @@ func TestUserFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if name, err := d.Profile(); name != "test" || err != nil {
+	if name, _, err := d.Profile(); name != "test" || err != nil {
 		t.Errorf("profile %q, %v", name, err)
 	}
 	if !d.Has("test", "base_url") || d.Has(config.DefaultProfile, "base_url") || !d.Has("live", "api_key") {
@@ -342,7 +342,7 @@ func TestUserFile(t *testing.T) {
 	if d, err = config.OpenUserFile(src); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := d.Profile(); !errors.As(err, &fault) {
+	if _, _, err := d.Profile(); !errors.As(err, &fault) {
 		t.Errorf("error %v; want one for a profile that is not there", err)
 	}
 }
