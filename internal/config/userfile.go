@@ -327,18 +327,13 @@ func (f UserFile) decided(profile string) error {
 }
 
 // Value returns the value to write for a key: for a string, which has the form of the environment variable, the JSON
-// types of the setting; for a [Secret] its text; any other value as it is. The error is a [*KeyError]: the value is not
-// valid, or is a secret as a string.
+// types of the setting; any other value as it is. A secret as a string is refused. The error is a [*KeyError].
 func (f UserFile) Value(key string, given any) (any, error) {
 	var err error
-	switch v := given.(type) {
-	case string:
-		given, err = f.loader.fromString(key, v)
-	case Secret:
-		given = v.Reveal()
-		if key == "api_key" {
-			err = checkAPIKey(v)
-		}
+	if t, isText := given.(string); isText {
+		given, err = f.loader.fromString(key, t)
+	} else if s, isSecret := given.(Secret); isSecret && key == "api_key" {
+		err = checkAPIKey(s)
 	}
 	return given, at(err, key, Origin{Name: key})
 }

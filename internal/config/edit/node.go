@@ -45,10 +45,13 @@ func schemeNode(s webhook.Scheme) *yaml.Node {
 	return n
 }
 
-// nodeOf returns JSON types, a []string or a [webhook.Scheme] as YAML.
+// nodeOf returns JSON types, a []string, a [config.Secret] or a [webhook.Scheme] as YAML.
 func nodeOf(v any) *yaml.Node {
-	if s, isScheme := v.(webhook.Scheme); isScheme {
-		return schemeNode(s)
+	switch v := v.(type) {
+	case config.Secret:
+		return textNode(v.Reveal())
+	case webhook.Scheme:
+		return schemeNode(v)
 	}
 	n := &yaml.Node{}
 	_ = n.Encode(v) // JSON types always encode
@@ -78,15 +81,14 @@ func put(n *yaml.Node, place []string, v *yaml.Node) {
 		if n.Kind != yaml.MappingNode {
 			return
 		}
-		if len(n.Content) == 0 {
-			n.Style = 0 // no braces once it has content
-		}
 		i := find(n, key)
 		if i < 0 {
 			i = len(n.Content)
 			n.Content = append(n.Content, textNode(key), &yaml.Node{Kind: yaml.MappingNode})
 		}
-		n = n.Content[i+1]
+		if n = n.Content[i+1]; len(n.Content) == 0 {
+			n.Style = 0 // no braces once it has content
+		}
 	}
 	v.LineComment = n.LineComment
 	*n = *v
