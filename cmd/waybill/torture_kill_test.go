@@ -96,17 +96,17 @@ func killRound(t *testing.T, processes, kills int) (met int) {
 // done reports whether every one of so many rows is accepted or rejected.
 func (w *world) done(rows int, flags ...string) bool {
 	w.tb.Helper()
-	settled := 0
+	recorded := 0
 	for _, state := range w.ledger(flags...) {
 		if state == "accepted" || state == "rejected" {
-			settled++
+			recorded++
 		}
 	}
-	return settled == rows
+	return recorded == rows
 }
 
 // A service that stores what it took seconds after the connection broke, and
-// until then says that it has nothing of the kind. A settle time that is longer
+// until then says that it has nothing of the kind. A --settle time that is longer
 // than that is all there is against creating twice.
 func TestTortureLate(t *testing.T) {
 	t.Parallel()

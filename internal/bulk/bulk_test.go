@@ -101,7 +101,7 @@ func counts(t *testing.T, db *store.DB, run ledger.Run) ledger.Counts {
 	return c
 }
 
-func TestEveryOutcomeIsSettled(t *testing.T) {
+func TestEveryOutcomeIsRecorded(t *testing.T) {
 	tests := []struct {
 		outcome  tracking.Outcome
 		want     ledger.Counts
@@ -134,7 +134,7 @@ func TestEveryOutcomeIsSettled(t *testing.T) {
 	}
 }
 
-func TestRowsAreSendingBeforeAndSettledBeforeAnybodyHears(t *testing.T) {
+func TestRowsAreSendingBeforeAndRecordedBeforeAnybodyHears(t *testing.T) {
 	for _, mode := range []ledger.Mode{ledger.Async, ledger.Sync} {
 		db := open(t)
 		run := stage(t, db, mode, 10, 40)
@@ -147,7 +147,7 @@ func TestRowsAreSendingBeforeAndSettledBeforeAnybodyHears(t *testing.T) {
 			return &tracking.Reply{Outcome: tracking.OutcomeAccepted}
 		}))
 		done := 0
-		j.Settled = func(b ledger.Batch, _ *tracking.Reply) {
+		j.Recorded = func(b ledger.Batch, _ *tracking.Reply) {
 			for _, it := range b.Items() {
 				done++
 				if state, _, err := db.Lookup(t.Context(), it.Key()); state != ledger.Accepted || err != nil {
@@ -345,8 +345,8 @@ func TestSomebodyElsesRowsAreNotWaitedForForEver(t *testing.T) {
 	}
 }
 
-// Rows that another process settles while this one sends are counted meanwhile.
-func TestRowsThatOthersSettleAreCounted(t *testing.T) {
+// Rows that another process records while this one sends are counted meanwhile.
+func TestRowsThatOthersRecordAreCounted(t *testing.T) {
 	db := open(t)
 	run := stage(t, db, ledger.Async, 10, 50)
 	synctest.Test(t, func(t *testing.T) {

@@ -66,7 +66,7 @@ func (s *timed) Create(ctx context.Context, items []tracking.Item) *tracking.Rep
 
 // The time between two proofs of absence is measured, not read off the clock
 // on the wall.
-func TestClockThatJumpsDoesNotShortenSettle(t *testing.T) {
+func TestClockThatJumpsDoesNotShortenRecheckDelay(t *testing.T) {
 	for _, by := range []time.Duration{time.Hour, -365 * 24 * time.Hour} {
 		t.Run(fmt.Sprint(by), func(t *testing.T) {
 			db, f := open(t), &timed{fake: newFake(), absent: map[tracking.Key]time.Time{}, least: time.Hour}

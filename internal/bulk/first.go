@@ -99,7 +99,7 @@ func (d *dispatch) sendFirst(ctx, soft context.Context) error {
 // resendOne resends one unknown row, as the control for the others, at the risk of creating it twice.
 func (s *sender) resendOne(ctx, soft context.Context, row ledger.Resolution) error {
 	applied, err := s.Ledger.Resolve(soft, s.Run.ID, []ledger.Resolution{row})
-	if err != nil || applied == 0 { // 0: another process settled it
+	if err != nil || applied == 0 { // 0: another process resolved it
 		return err
 	}
 	s.uncountSent([]ledger.Resolution{row})

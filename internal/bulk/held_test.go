@@ -105,7 +105,7 @@ func TestAnswersOfRowsThatOthersTookAreNotReported(t *testing.T) {
 		return &tracking.Reply{Outcome: tracking.OutcomeAccepted}
 	}))
 	j.Ledger.Queue = c
-	j.Settled = func(b ledger.Batch, _ *tracking.Reply) { t.Errorf("batch %d reported", b.ID) }
+	j.Recorded = func(b ledger.Batch, _ *tracking.Reply) { t.Errorf("batch %d reported", b.ID) }
 	_, err := j.Execute(t.Context(), t.Context())
 	if !errors.Is(err, store.ErrTakenOver) || sent != 1 || j.Sent() != 0 {
 		t.Errorf("err = %v, %d requests, %d rows sent; want ErrTakenOver after one, and none", err, sent, j.Sent())

@@ -23,7 +23,7 @@ const (
 	otherPoll     = 250 * time.Millisecond
 	otherPatience = 10 * time.Minute
 
-	// countEvery is the time between two counts of the rows while batches are settled.
+	// countEvery is the time between two counts of the rows while batches are recorded.
 	countEvery = 2 * time.Second
 )
 
@@ -76,9 +76,9 @@ type Policy struct {
 
 // Observer has functions that report progress. Any of them may be nil.
 type Observer struct {
-	Settled func(ledger.Batch, *tracking.Reply) // called by one goroutine for each batch once its outcome is on disk
-	// Counted is called from time to time with the input's rows by state, including rows that other processes settled.
-	// It is called after Settled for the batches of this process.
+	Recorded func(ledger.Batch, *tracking.Reply) // called by one goroutine for each batch once its outcome is on disk
+	// Counted is called from time to time with the input's rows by state, including rows that other processes recorded.
+	// It is called after Recorded for the batches of this process.
 	Counted  func(ledger.Counts)
 	Resolved func(state ledger.State, rows int64) // called with the number of unknown rows that got that state
 	// Checking is called with the number of unknown rows before they are queried, and with 0 afterwards; Checked for
@@ -119,7 +119,7 @@ type Job struct {
 	partial     bool  // see Partial
 }
 
-// StopError reports why a run stopped before all its rows were settled. The others are pending or unknown.
+// StopError reports why a run stopped before all its rows had an outcome. The others are pending or unknown.
 type StopError struct {
 	Cause      tracking.Outcome // the outcome that stopped the run
 	Why        string

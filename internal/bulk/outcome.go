@@ -31,7 +31,7 @@ func (d *dispatch) outcomeOf(ctx, soft context.Context, b ledger.Batch, r *track
 	case r.Outcome == tracking.OutcomeTooLarge && requestSize(b) > maxOrdinaryRow:
 		s.State = ledger.Rejected // nothing smaller can be sent
 	case r.Outcome == tracking.OutcomeRows && len(b.Rows) == 1:
-		d.settleRow(ctx, soft, b.Rows[0].Item, r, &s)
+		d.setState(ctx, soft, b.Rows[0].Item, r, &s)
 		return s
 	case r.Outcome == tracking.OutcomeRows:
 		s.Rows = rowOutcomes(b, r)
@@ -46,9 +46,9 @@ func (d *dispatch) outcomeOf(ctx, soft context.Context, b ledger.Batch, r *track
 // requestSize returns the size of a batch's request, in bytes.
 func requestSize(b ledger.Batch) int { return len(tracking.AppendBatch(nil, b.Items())) }
 
-// settleRow settles a row that was refused in a request of its own. It queries the row first after a conflict, and if
-// the service may have stored refused rows.
-func (d *dispatch) settleRow(ctx, soft context.Context, item tracking.Item, r *tracking.Reply, s *ledger.BatchOutcome) {
+// setState sets the state of a row that was refused in a request of its own. It queries the row first after a
+// conflict, and if the service may have stored refused rows.
+func (d *dispatch) setState(ctx, soft context.Context, item tracking.Item, r *tracking.Reply, s *ledger.BatchOutcome) {
 	s.State = ledger.Rejected
 	if r.HTTPStatus != http.StatusConflict && (d.SkipProof || d.proven[d.shapeOf(r)] == ledger.Pending) {
 		return

@@ -56,14 +56,14 @@ func TestUnknownRowsThatAreAbsentTwiceGoAgain(t *testing.T) {
 
 // Checks of unknown rows end in time, in the first round or a later one; the rows stay unknown.
 func TestChecksEndInTime(t *testing.T) {
-	for _, settle := range []time.Duration{time.Minute, 200 * time.Millisecond} {
+	for _, delay := range []time.Duration{time.Minute, 200 * time.Millisecond} {
 		db, f := open(t), newFake()
 		f.create = losing(2, 3, false)
 		f.look = func() string { return fmt.Sprint(f.asked) } // so that each round goes on
 		run := stage(t, db, ledger.Async, 10, 50)
 		inTime(t, 300*time.Millisecond, func(t *testing.T, soft context.Context) {
 			j := proving(db, run, f)
-			j.RecheckDelay = settle
+			j.RecheckDelay = delay
 			began := time.Now()
 			_, err := j.Execute(t.Context(), soft)
 			if !errors.Is(err, context.DeadlineExceeded) || time.Since(began) > 20*time.Second {
@@ -95,7 +95,7 @@ func (s *slow) Evidence(ctx context.Context, q tracking.Query, it tracking.Item)
 	return s.fake.Evidence(ctx, q, it)
 }
 
-func TestSettleIsCountedFromTheAnswer(t *testing.T) {
+func TestRecheckDelayIsCountedFromTheAnswer(t *testing.T) {
 	db, s := open(t), &slow{fake: newFake()}
 	s.create = losing(2, 2, false)
 	j := proving(db, stage(t, db, ledger.Async, 1, 2), s)

@@ -80,7 +80,7 @@ func TestMaxRejectsStops(t *testing.T) {
 	}
 }
 
-func TestNamedRowsAreSettledOneByOne(t *testing.T) {
+func TestNamedRowsAreRecordedOneByOne(t *testing.T) {
 	t.Parallel()
 	db, f := open(t), newFake()
 	f.create = func(_ int, items []tracking.Item) (bool, *tracking.Reply) {

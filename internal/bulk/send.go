@@ -13,11 +13,11 @@ import (
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
-// Batches claimed, or settled, in one transaction: an fsync per 40 rows would cost more than everything else.
+// Batches claimed, or recorded, in one transaction: an fsync per 40 rows would cost more than everything else.
 const (
-	claimAsync = 1
-	claimSync  = 32
-	maxSettle  = 32
+	claimAsync  = 1
+	claimSync   = 32
+	maxRecorded = 32
 	// maxClaimFed bounds the fed batches that a worker claims at once: they become unknown if this process dies.
 	maxClaimFed = 2
 )
@@ -100,11 +100,11 @@ type dispatch struct {
 	spotShape   string
 
 	mu                  sync.Mutex // guards the fields below, and the counters of sender and prover
-	recorded            *sync.Cond // signals that settled or ended changed
+	recorded            *sync.Cond // signals that finished or ended changed
 	maxRows             int        // maximum rows per request
 	maxRowsLowered      bool       // the ledger still has a higher limit
-	inFlight            int        // batches claimed but not settled
-	settled             int        // batches settled
+	inFlight            int        // batches claimed but not recorded
+	finished            int        // batches recorded
 	ended               bool
 	consecutiveUnknowns int
 	answered            bool            // a request had a credible response
@@ -124,14 +124,14 @@ func (d *dispatch) sendAll(ctx, soft context.Context) error {
 		d.ended = true
 		d.recorded.Broadcast()
 	})()
-	settled := make(chan error, 1)
-	go func() { settled <- d.recordAll(context.WithoutCancel(ctx), cancel) }()
+	recordErr := make(chan error, 1)
+	go func() { recordErr <- d.recordAll(context.WithoutCancel(ctx), cancel) }()
 	for range d.workers() {
 		g.Go(func() error { return d.runWorker(ctx, gctx, g) })
 	}
 	err := g.Wait()
 	close(d.sent)
-	if e := <-settled; e != nil {
+	if e := <-recordErr; e != nil {
 		return e // the reason takes precedence over the workers' errors
 	}
 	return cmp.Or(d.returnQueue(context.WithoutCancel(ctx)), err, d.renewProof(ctx))
@@ -207,7 +207,7 @@ func (d *dispatch) nextBatch(
 ) (ledger.Batch, *pace.Pass, error) {
 	for {
 		d.mu.Lock()
-		before := d.settled
+		before := d.finished
 		d.mu.Unlock()
 		pass, err := d.Gate.Enter(soft)
 		if err != nil {
@@ -218,20 +218,20 @@ func (d *dispatch) nextBatch(
 			return one[0], pass, nil
 		}
 		pass.Release()
-		if err != nil || !d.waitForSettled(before) {
+		if err != nil || !d.waitForOutcome(before) {
 			return ledger.Batch{}, nil, err
 		}
 	}
 }
 
-// waitForSettled is false if no batch is in flight any more.
-func (d *dispatch) waitForSettled(before int) bool {
+// waitForOutcome is false if no batch is in flight any more.
+func (d *dispatch) waitForOutcome(before int) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for d.settled == before && d.inFlight > 0 && !d.ended {
+	for d.finished == before && d.inFlight > 0 && !d.ended {
 		d.recorded.Wait()
 	}
-	return d.settled != before && !d.ended
+	return d.finished != before && !d.ended
 }
 
 // claimOne returns no batch if none is pending. If batches are claimed one at a time, workers claim concurrently.
@@ -341,7 +341,7 @@ func (d *dispatch) recordAll(ctx context.Context, end func()) error {
 	counted := time.Now()
 	for o := range d.sent {
 		some := []sentBatch{o}
-		for len(some) < maxSettle && len(d.sent) > 0 { // there is no other receiver
+		for len(some) < maxRecorded && len(d.sent) > 0 { // there is no other receiver
 			some = append(some, <-d.sent)
 		}
 		err := d.record(ctx, some)
@@ -367,14 +367,14 @@ func (d *dispatch) record(ctx context.Context, some []sentBatch) error {
 	}
 	d.recordSightings(ctx, some)
 	for _, o := range some {
-		d.Settled(o.batch, o.reply)
+		d.Recorded(o.batch, o.reply)
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, o := range some {
 		d.countSent(o)
 	}
-	d.settled += len(some)
+	d.finished += len(some)
 	d.inFlight -= len(some)
 	d.recorded.Broadcast()
 	return nil
@@ -425,7 +425,7 @@ func (d *dispatch) returnQueue(ctx context.Context) error {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.queue, d.inFlight, d.settled = nil, d.inFlight-len(back), d.settled+len(back)
+	d.queue, d.inFlight, d.finished = nil, d.inFlight-len(back), d.finished+len(back)
 	d.recorded.Broadcast()
 	return nil
 }

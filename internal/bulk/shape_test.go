@@ -522,8 +522,8 @@ func TestRefusalThatCannotBeProven(t *testing.T) {
 	}
 }
 
-// A row that another process settled meanwhile proves nothing.
-func TestRowSettledByOthersProvesNothing(t *testing.T) {
+// A row that another process resolved meanwhile proves nothing.
+func TestRowResolvedByOthersProvesNothing(t *testing.T) {
 	db, f := open(t), newFake()
 	known(t, db, f)
 	run := stage(t, db, ledger.Async, 10, 10)

@@ -1,5 +1,5 @@
 // Package bulk sends rows to the service: it stages an input, sends pending rows in batches, possibly while later
-// rows are staged, and settles each batch by its response.
+// rows are staged, and records each batch by its response.
 //
 // The order of writes is the guarantee. A batch is on disk as sending before its first byte leaves, and its outcome
 // is on disk before it is reported. Rows that may have arrived are never sent again without proof.

@@ -38,12 +38,12 @@ func (r *route) attempt(ctx context.Context, pass *pace.Pass, l inbox.OutboxEntr
 			what = fmt.Sprintf("delivery %d left to another listener", l.Delivery)
 		}
 		_ = r.handleStoreError(ctx, &r.loadAlert, what, err)
-		r.settle(ctx, l, o)
+		r.record(ctx, l, o)
 		return
 	}
 	r.loadAlert.update(nil, "", nil)
 	r.outboxChanged.notify() // what becomes free is claimed by the same transaction
-	r.settle(ctx, l, o)
+	r.record(ctx, l, o)
 	r.report(l, o, err)
 }
 
@@ -111,19 +111,19 @@ func retryDelay(failures int) time.Duration {
 	return rand.N(longest + 1) //nolint:gosec // delays are no secret
 }
 
-// settle retries until the store works: an entry without an outcome stays claimed until this process has ended.
-func (r *route) settle(ctx context.Context, l inbox.OutboxEntry, o inbox.AttemptOutcome) {
+// record retries until the store works: an entry without an outcome stays claimed until this process has ended.
+func (r *route) record(ctx context.Context, l inbox.OutboxEntry, o inbox.AttemptOutcome) {
 	what := fmt.Sprintf("result of delivery %d not stored yet, trying again", l.Delivery)
 	for try := 1; ; try++ {
 		err := r.forwarder.o.Outbox.RecordAttempt(context.WithoutCancel(ctx), l.ID, o)
-		r.settleAlert.update(r.forwarder.o.OnStoreError, what, err)
+		r.recordAlert.update(r.forwarder.o.OnStoreError, what, err)
 		if err == nil {
 			if o.Disposition == inbox.Sent || o.Disposition == inbox.GivenUp {
 				r.queued.Add(-1)
 			}
 			return
 		}
-		if ctx.Err() != nil && try >= maxSettleTries {
+		if ctx.Err() != nil && try >= maxRecordTries {
 			return // once this process has ended, another sends it again
 		}
 		_ = pace.Sleep(ctx, storeRetryDelay)

@@ -319,7 +319,7 @@ func TestClaimsSeveralAtOnce(t *testing.T) {
 		cancel()
 		sending.Wait()
 		if o.claims[0] != 4 || len(o.outcomes) != 10 || o.unbegun != 0 {
-			t.Errorf("claimed %v, %d settled, %d unbegun", o.claims, len(o.outcomes), o.unbegun)
+			t.Errorf("claimed %v, %d recorded, %d unbegun", o.claims, len(o.outcomes), o.unbegun)
 		}
 	})
 }

@@ -37,7 +37,7 @@ const (
 	pollInterval    = time.Second     // how often deliveries stored by other processes are read
 	storeRetryDelay = time.Second     // before a failed store is used again
 	shutdownGrace   = 5 * time.Second // for requests under way when the forwarder ends
-	maxSettleTries  = 5               // to record an attempt while the forwarder ends
+	maxRecordTries  = 5               // to record an attempt while the forwarder ends
 )
 
 // Inbox is the part of the inbox that a forwarder needs.
@@ -91,7 +91,7 @@ type route struct {
 	queued        atomic.Int64 // approximate number of entries in the outbox
 	ended         atomic.Int64 // attempts that ended since the last claim
 
-	readAlert, claimAlert, loadAlert, settleAlert onceAlert
+	readAlert, claimAlert, loadAlert, recordAlert onceAlert
 
 	mu           sync.Mutex
 	succeeded    bool      // an attempt succeeded
@@ -295,7 +295,7 @@ func (r *route) begin(ctx, requests context.Context, wg *sync.WaitGroup, passes 
 		}
 		if len(passes) == 0 {
 			wg.Go(func() {
-				r.settle(requests, e, inbox.AttemptOutcome{Disposition: inbox.Unbegun, Attempt: e.Attempt, Now: time.Now()})
+				r.record(requests, e, inbox.AttemptOutcome{Disposition: inbox.Unbegun, Attempt: e.Attempt, Now: time.Now()})
 			})
 			continue
 		}

@@ -42,9 +42,9 @@ type Outbox interface {
 	Advance(ctx context.Context, sink int64, n int, accepts func(rows []Event) bool) (Progress, error)
 
 	// ClaimEntries returns up to n entries that are due now, or later than [MaxRetryDelay] ahead, in the order of their
-	// due times. Nobody else gets them before they are settled or this process has died. An entry waits until every
-	// earlier one of the sink that shares a tracking number (compared without case, spaces and hyphens) was sent or given
-	// up. next is when the first of the other entries that wait only for time is due, zero if none.
+	// due times. Nobody else gets them before an outcome is recorded or this process has died. An entry waits until
+	// every earlier one of the sink that shares a tracking number (compared without case, spaces and hyphens) was sent or
+	// given up. next is when the first of the other entries that wait only for time is due, zero if none.
 	ClaimEntries(ctx context.Context, sink int64, n int, now time.Time) (entries []OutboxEntry, next time.Time, err error)
 
 	// RecordAttempt records the outcome of an attempt for a claimed or dead entry. For any other entry it does nothing.

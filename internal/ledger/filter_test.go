@@ -137,7 +137,7 @@ func TestGroups(t *testing.T) {
 }
 
 // What can't follow is refused before anything is recorded.
-func TestSettlementsAreChecked(t *testing.T) {
+func TestOutcomesAreChecked(t *testing.T) {
 	accepted := func(rows ...int64) (all []ledger.RowOutcome) {
 		for _, r := range rows {
 			all = append(all, ledger.RowOutcome{Row: r, State: ledger.Accepted})
@@ -180,7 +180,10 @@ func TestSums(t *testing.T) {
 		t.Errorf("%+v, %d open; want %+v and 8", s.Counts, s.Rejected(), want)
 	}
 	var twice ledger.Erasure
-	once := ledger.Erasure{Shared: 1, Rows: 2, Unsettled: 3, Pending: 4, Trackings: 5, Responses: 6, Events: 7, Deliveries: 8, Refused: 9, Texts: 10}
+	once := ledger.Erasure{
+		Shared: 1, Rows: 2, UnknownRows: 3, Pending: 4, Trackings: 5, Responses: 6, Events: 7, Deliveries: 8, Refused: 9,
+		Texts: 10,
+	}
 	twice.Add(once)
 	twice.Add(once)
 	if got, want := fmt.Sprint(twice), "{[] 2 4 6 8 10 12 14 16 18 20}"; got != want {

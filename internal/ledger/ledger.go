@@ -145,18 +145,18 @@ type Row struct {
 	Reason string // why it was rejected or is unknown; empty otherwise
 	Known  bool   // an earlier run brought it in
 	Repeat bool   // the same pair occurs earlier in this input
-	Settled
+	CloseReason
 }
 
-// Settled says why a rejected row needs no further action. The zero value stands for an open row. A row is superseded
+// CloseReason says why a rejected row needs no further action. The zero value means an open row. A row is superseded
 // by another number of its referId in a later input, and a dismissed row never is.
-type Settled struct {
+type CloseReason struct {
 	Superseded bool      `json:"superseded,omitempty"` // rejected: another number of the referId was accepted since
 	Dismissed  time.Time `json:"dismissed,omitzero"`   // rejected: when the user dismissed it
 }
 
-// Refine returns [Superseded] or [Dismissed] for a settled row, and the row's state for others.
-func (s Settled) Refine(state State) State {
+// Refine returns [Superseded] or [Dismissed] for a closed row, and the row's state for others.
+func (s CloseReason) Refine(state State) State {
 	switch {
 	case s.Superseded:
 		return Superseded
@@ -280,7 +280,7 @@ type RunSummary struct {
 	Counts  Counts // of the rows of its input, whichever run sent them
 	// Elsewhere is how many of Counts.Accepted were sent by other runs.
 	Elsewhere int64
-	// Superseded and Dismissed count the rows of Counts.Rejected that are not open, see [Settled].
+	// Superseded and Dismissed count the rows of Counts.Rejected that are not open, see [CloseReason].
 	Superseded, Dismissed int64
 	Requests              int64     // create requests sent
 	LastSent              time.Time // zero if nothing was sent
@@ -289,7 +289,7 @@ type RunSummary struct {
 // Accepted returns how many accepted rows this run sent.
 func (s RunSummary) Accepted() int64 { return s.Counts.Accepted - s.Elsewhere }
 
-// Rejected returns how many rows are rejected and open, see [Settled].
+// Rejected returns how many rows are rejected and open, see [CloseReason].
 func (s RunSummary) Rejected() int64 { return s.Counts.Rejected - s.Superseded - s.Dismissed }
 
 // ComparedOrders is how many rows of a run [Stager.KnownOrders] compares with earlier ones.

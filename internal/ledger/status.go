@@ -23,7 +23,7 @@ type TrackingStatus struct {
 	Asked    time.Time // when the service last answered a query for the referId; zero if never
 	Sent     time.Time // when the last request that sent it ended; zero if never
 
-	Settled
+	CloseReason
 
 	// Unverified is the number in the inbox of the latest unverified event about the tracking number, 0 if none. Such an
 	// event changes nothing.
@@ -92,7 +92,7 @@ type StatusCount struct {
 	Status      string // JSON literal as sent, empty if none
 	StatusLabel string
 	StatusTrack string
-	State       State // of the rows if nothing is known of the trackings, see [Settled.Refine]
+	State       State // of the rows if nothing is known of the trackings, see [CloseReason.Refine]
 	Trackings   int64
 }
 

@@ -85,8 +85,8 @@ type UnknownRows interface {
 	// compared as numbers are. If ref is empty, superseded and dismissed rows stay; else a dismissal ends.
 	Reopen(ctx context.Context, run int64, from State, ref string) (int64, error)
 
-	// Dismiss marks rejected rows of the run's input as dismissed by the user: all open ones, see [Settled], or those
-	// of ref, as in Reopen, superseded ones too. It returns how many were not dismissed before.
+	// Dismiss marks rejected rows of the run's input as dismissed by the user: all open rows, see [CloseReason], or the
+	// rows of ref, as in Reopen, superseded rows too. It returns how many were not dismissed before.
 	Dismiss(ctx context.Context, run int64, ref string) (int64, error)
 
 	// Controls returns up to n accepted rows: first those without siblings, the latest first.
@@ -279,22 +279,22 @@ type Erasure struct {
 	Unknown []int `json:"-"` // queries that match nothing that is or was in the store
 	Shared  int64 `json:"-"` // numbers that stay since other shipments have them too
 
-	Rows       int64 `json:"rows"`
-	Unsettled  int64 `json:"unknown"` // rows with an unknown outcome
-	Pending    int64 `json:"pending"` // rows that were not sent
-	Trackings  int64 `json:"trackings"`
-	Responses  int64 `json:"responses"`
-	Events     int64 `json:"events"`
-	Deliveries int64 `json:"deliveries"` // deliveries whose bytes were dropped
-	Refused    int64 `json:"refused"`
-	Texts      int64 `json:"texts"` // reasons, file names and other texts that contained one of the names
+	Rows        int64 `json:"rows"`
+	UnknownRows int64 `json:"unknown"` // rows with an unknown outcome
+	Pending     int64 `json:"pending"` // rows that were not sent
+	Trackings   int64 `json:"trackings"`
+	Responses   int64 `json:"responses"`
+	Events      int64 `json:"events"`
+	Deliveries  int64 `json:"deliveries"` // deliveries whose bytes were dropped
+	Refused     int64 `json:"refused"`
+	Texts       int64 `json:"texts"` // reasons, file names and other texts that contained one of the names
 }
 
 // Add adds other to e.
 func (e *Erasure) Add(other Erasure) {
 	e.Shared += other.Shared
 	e.Rows += other.Rows
-	e.Unsettled += other.Unsettled
+	e.UnknownRows += other.UnknownRows
 	e.Pending += other.Pending
 	e.Trackings += other.Trackings
 	e.Responses += other.Responses

@@ -222,14 +222,14 @@ func (k knownRow) tracking() Tracking {
 func FromStore(st ledger.TrackingStatus) Tracking {
 	t := Tracking{
 		Tracking: tracking.Tracking{ReferID: st.Item.ReferID, Number: st.Item.Number, CarrierCode: st.Carrier()},
-		Phase:    Unreported(st.State), Settled: st.Settled, Reason: st.Reason, SentCarrier: st.Item.CarrierCode,
+		Phase:    Unreported(st.State), CloseReason: st.CloseReason, Reason: st.Reason, SentCarrier: st.Item.CarrierCode,
 	}
 	if t.Phase == NotAsked && !st.Unchecked() {
 		t.Phase = Undecided
 	}
 	if s := st.Sighting; s != nil {
 		t.Phase, t.Source, t.Learnt, t.Event = s.Phase, s.Source, s.Seen, s.Event
-		t.Settled = ledger.Settled{}
+		t.CloseReason = ledger.CloseReason{}
 		t.Status, t.StatusLabel, t.StatusTrack = s.Status, s.StatusLabel, s.StatusTrack
 		t.LatestEvent, t.LatestTime, t.RouterID, t.Error = s.LatestEvent, s.LatestTime, s.RouterID, s.Error
 	}

@@ -60,7 +60,7 @@ type Tracking struct {
 	SentCarrier string        // the carrier code sent when it was created
 	Reason      string        // why the service rejected it, the service's own words first
 	Event       int64         // number in the inbox of the event that reported it, 0 if none
-	ledger.Settled
+	ledger.CloseReason
 
 	// Older is the answer's data if an earlier event is newer by the service's own times; else nil.
 	Older *tracking.Tracking

@@ -106,7 +106,7 @@ func (s *targetPoller) Load(ctx context.Context, ts []*Target) ([]poll.Verdict, 
 	for i, e := range all {
 		t := ts[i]
 		asked := t.lastAsked()
-		done, err := t.settled()
+		done, err := t.skipsQuery()
 		if t.erased {
 			done, err = true, ledger.ErrErased
 		}

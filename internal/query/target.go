@@ -137,9 +137,9 @@ func (t *Target) lastAsked() time.Time {
 
 func (t *Target) byEvent() bool { return slices.ContainsFunc(t.rows, byEvent) }
 
-// settled reports whether no query is needed: the service rejected all rows, or none was sent. The error says so; it
+// skipsQuery reports whether no query is needed: the service rejected all rows, or none was sent. The error says so; it
 // is nil if all are superseded or dismissed.
-func (t *Target) settled() (bool, error) {
+func (t *Target) skipsQuery() (bool, error) {
 	reason, sent, open := "", true, false
 	for _, r := range t.chosenRows() {
 		switch {

@@ -49,7 +49,7 @@ func TestChanged(t *testing.T) {
 }
 
 // The service is not asked about what it surely does not have.
-func TestSettledTargets(t *testing.T) {
+func TestTargetsThatSkipQueries(t *testing.T) {
 	is := func(number string, state ledger.State, reason string) ledger.TrackingStatus {
 		r := row("R", number, "")
 		r.State, r.Reason, r.Run = state, reason, 4
@@ -79,7 +79,7 @@ func TestSettledTargets(t *testing.T) {
 		"dismissed":         {rows: []ledger.TrackingStatus{dismissed}, want: true, known: true},
 	} {
 		target := &Target{rows: tt.rows, Chosen: tt.chosen}
-		got, err := target.settled()
+		got, err := target.skipsQuery()
 		if got != tt.want || !errors.Is(err, tt.err) || tt.err == nil && err != nil || tt.message != "" && err.Error() != tt.message {
 			t.Errorf("%s: %v, %v; want %v, %v %s", name, got, err, tt.want, tt.err, tt.message)
 		}

@@ -122,7 +122,7 @@ func (s *selector) addDead(ctx context.Context) error {
 		if to := s.sel.To; to != nil && to.String() != item.To.String() {
 			item.To, item.Entry, item.Attempt = to, nil, 1
 		}
-		// Of several entries for one delivery and target, add the first, and those that can be settled.
+		// Of several entries for one delivery and target, add the first, and those whose outcome can be recorded.
 		n := len(s.items)
 		repeated := n > 0 && s.items[n-1].ID == item.ID && s.items[n-1].To.String() == item.To.String()
 		if !repeated || item.Entry != nil {
@@ -232,7 +232,7 @@ type Sender struct {
 	Withhold func(webhook.Field) bool   // headers that no target gets
 	Sign     func(webhook.Request) (webhook.Request, error)
 
-	// Edit returns what is sent instead of a delivery. It is then marked as made up, has no number, and settles nothing.
+	// Edit returns what is sent instead of a delivery. It is then marked as made up, has no number, and changes no entry.
 	// An error concerns that delivery alone. If Edit is nil, deliveries are sent as received.
 	Edit func(inbox.Delivery) (inbox.Delivery, error)
 }

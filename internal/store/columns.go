@@ -142,13 +142,13 @@ func (d *storedSpan) Scan(value any) error {
 	return nil
 }
 
-// storedSettled is why a rejected row needs no further action, see [settled].
-type storedSettled ledger.Settled
+// storedCloseReason is why a rejected row needs no further action, see [closeReason].
+type storedCloseReason ledger.CloseReason
 
 // Scan reads the column.
-func (s *storedSettled) Scan(value any) error {
+func (s *storedCloseReason) Scan(value any) error {
 	n, _ := value.(int64)
-	*s = storedSettled{Superseded: n < 0, Dismissed: instant(max(n, 0))}
+	*s = storedCloseReason{Superseded: n < 0, Dismissed: instant(max(n, 0))}
 	return nil
 }
 
@@ -244,7 +244,7 @@ func newStatusScanner() *statusScanner {
 	st := &c.status
 	c.dest = []any{
 		&c.id, &st.Item.ReferID, &st.Item.Number, &st.Item.CarrierCode, (*string)(&st.State), &st.Reason, &st.Run,
-		(*storedTime)(&st.Asked), (*storedTime)(&st.Sent), &st.Unverified, (*storedSettled)(&st.Settled),
+		(*storedTime)(&st.Asked), (*storedTime)(&st.Sent), &st.Unverified, (*storedCloseReason)(&st.CloseReason),
 		(*string)(&st.Own), &c.seenID,
 	}
 	c.dest = slices.Grow(append(c.dest, sightingFields.dest(&c.seen)...), 1)

@@ -272,7 +272,7 @@ func (t *tx) eraseRow(ctx context.Context, g *rebatcher, s shipment, done *ledge
 	case ledger.Pending:
 		done.Pending++
 	case ledger.Unknown, ledger.Sending:
-		done.Unsettled++
+		done.UnknownRows++
 	case ledger.Accepted, ledger.Rejected:
 	}
 	g.addSource(b)

@@ -98,7 +98,7 @@ func (r *reader) addCounts(ctx context.Context, runs []ledger.RunSummary) {
 			rejected = append(rejected, run)
 		}
 	}
-	r.countSettled(ctx, rejected, at)
+	r.countClosed(ctx, rejected, at)
 	ids := idList(all)
 	owned := list(ctx, r, scanOwnedRun, "SELECT id, owner FROM runs WHERE id IN "+ids+
 		" UNION SELECT run_id, owner FROM batches WHERE run_id IN "+ids+" AND state = 'sending'")
@@ -289,13 +289,13 @@ const reasonOf = `CASE WHEN r.state IS NOT NULL THEN COALESCE(r.reason, '')
 func (r *reader) inputPage(ctx context.Context, run, from, to int64, files []string) []ledger.Row {
 	page := make([]ledger.Row, to-from+1)
 	const columns = ", r.id, r.refer_id, r.number, r.carrier, COALESCE(r.state, b.state), " + reasonOf + ", " +
-		settled + " FROM "
+		closeReason + " FROM "
 	r.each(ctx, func(s scanner) error {
 		var pos, file, at, own int64
 		var row ledger.Row
 		item := &row.Item
 		if err := s.Scan(&pos, &file, &at, &row.Repeat, &own, &row.ID, &item.ReferID, &item.Number, &item.CarrierCode,
-			(*string)(&row.State), &row.Reason, (*storedSettled)(&row.Settled)); err != nil {
+			(*string)(&row.State), &row.Reason, (*storedCloseReason)(&row.CloseReason)); err != nil {
 			return err
 		}
 		row.Known = row.ID < own

@@ -105,7 +105,7 @@ func (d *DB) ClaimEntries(
 	backlog := claims.backlog
 	claims.backlog = false
 	// A transaction that is about to run may free entries.
-	if !backlog && d.settling.Load() == 0 {
+	if !backlog && d.recording.Load() == 0 {
 		r := d.reader()
 		if some, next := r.mayClaim(ctx, sink, now); !some {
 			return nil, next, r.err
@@ -202,7 +202,7 @@ var (
 	releaseEntries = newKeyStatement[int64]('i', "UPDATE outbox SET owner = '', attempts = attempts - ? WHERE seq", "")
 	deleteEntries  = newKeyStatement[int64]('i', "DELETE FROM outbox WHERE seq", "")
 	// An entry is sent unverified if its delivery is not verified, or the sink has not read its release yet.
-	selectSettled = newKeyStatement[int64]('i', `SELECT o.seq, o.sink, o.delivery, o.attempts, o.dead <> 0,
+	selectAttempted = newKeyStatement[int64]('i', `SELECT o.seq, o.sink, o.delivery, o.attempts, o.dead <> 0,
 		EXISTS (SELECT 1 FROM deliveries d JOIN sinks k ON k.id = o.sink
 			WHERE d.seq = o.delivery AND (d.verified <> 'yes' OR d.released > k.released))
 		FROM outbox o WHERE (o.owner = ? OR o.dead <> 0) AND o.seq`, "")
@@ -248,8 +248,8 @@ type attemptedEntry struct {
 
 // RecordAttempt records the outcome of an attempt, see [inbox.Outbox]. Outcomes that are waiting are recorded together.
 func (d *DB) RecordAttempt(ctx context.Context, entry int64, o inbox.AttemptOutcome) error {
-	d.settling.Add(1)
-	defer d.settling.Add(-1)
+	d.recording.Add(1)
+	defer d.recording.Add(-1)
 	s := &entryOutcome{o, entry}
 	do := func(ctx context.Context, t *tx) { t.recordAttempts(ctx, []*entryOutcome{s}) }
 	return d.fail("write", d.writer.runJob(ctx, &job{attempt: s, do: do}))
@@ -278,7 +278,7 @@ func (t *tx) recordEach(ctx context.Context, all map[int64]*entryOutcome) {
 	done := map[int64][]int64{} // entries that no longer wait, by sink
 	var sent, failed []attemptedEntry
 	var leave []int64
-	selectSettled.each(ctx, t, entries, func(row scanner) error {
+	selectAttempted.each(ctx, t, entries, func(row scanner) error {
 		var e attemptedEntry
 		var seq int64
 		err := row.Scan(&seq, &e.sink, &e.delivery, &e.attempts, &e.dead, &e.unverified)

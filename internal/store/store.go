@@ -39,7 +39,7 @@ type DB struct {
 	mu     sync.Mutex
 	claims map[int64]*entryClaims
 
-	settling atomic.Int64 // attempts whose outcomes are being recorded
+	recording atomic.Int64 // attempts whose outcomes are being recorded
 }
 
 // New returns the store of a database that has its tables.
@@ -62,7 +62,7 @@ func (d *DB) Place() string { return d.engine.Place }
 // write the store: then every call that writes returns that error.
 func (d *DB) Writable() error { return d.engine.ReadOnly }
 
-// Close waits for writes in progress and closes the store. Claimed batches that are not settled are treated as if
+// Close waits for writes in progress and closes the store. Claimed batches without an outcome are treated as if
 // their process had died. Calling it again does nothing.
 func (d *DB) Close() error {
 	return errors.Join(d.fail("close", d.writer.close()), d.engine.Close())

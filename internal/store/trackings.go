@@ -130,7 +130,7 @@ var (
 	rowStart = `SELECT r.id, r.refer_id, r.number, r.carrier, COALESCE(r.state, b.state), ` + reasonOf + `, `
 	rowRest  = `COALESCE((SELECT a.asked FROM answers a WHERE a.refer_id = r.refer_id), 0),
 		CASE b.began WHEN 0 THEN 0 ELSE b.began + b.took / 1000 END, ` + unverifiedBegin + folded + unverifiedEnd +
-		settled + ", r.own, s.id, " + sightingColumns + " "
+		closeReason + ", r.own, s.id, " + sightingColumns + " "
 
 	// unheldColumns are the columns of a sighting without a row.
 	unheldColumns = `SELECT s.id, s.refer_id, s.number, s.carrier, '', '', 0,

@@ -285,11 +285,11 @@ const superseded = `EXISTS (SELECT 1 FROM rows s JOIN batches sb ON sb.id = s.ba
 	WHERE s.refer_id = r.refer_id AND s.id > r.id AND COALESCE(s.state, sb.state) = 'accepted'
 	AND EXISTS (SELECT 1 FROM runs u WHERE u.first_row > r.id AND u.first_row <= s.id))`
 
-// settled is, for a rejected row r of a batch b, when it was dismissed, -1 if it is superseded, or 0.
-const settled = `CASE WHEN COALESCE(r.state, b.state) = 'rejected'
+// closeReason is, for a rejected row r of a batch b, when it was dismissed, -1 if it is superseded, or 0.
+const closeReason = `CASE WHEN COALESCE(r.state, b.state) = 'rejected'
 	THEN COALESCE(r.dismissed, CASE WHEN ` + superseded + " THEN -1 ELSE 0 END) END"
 
-// rejection is the state of a rejected row r, see [ledger.Settled.Refine].
+// rejection is the state of a rejected row r, see [ledger.CloseReason.Refine].
 const rejection = "CASE WHEN r.dismissed IS NOT NULL THEN 'dismissed' WHEN " + superseded +
 	" THEN 'superseded' ELSE 'rejected' END"
 
@@ -320,8 +320,8 @@ func (d *DB) Dismiss(ctx context.Context, run int64, ref string) (int64, error) 
 		run, matchable(ref), millis(time.Now()))
 }
 
-// countSettled counts the rejected rows of the runs' inputs that are not open.
-func (r *reader) countSettled(ctx context.Context, runs []int64, at map[int64]*ledger.RunSummary) {
+// countClosed counts the rejected rows of the runs' inputs that are not open.
+func (r *reader) countClosed(ctx context.Context, runs []int64, at map[int64]*ledger.RunSummary) {
 	if len(runs) == 0 {
 		return
 	}

@@ -36,9 +36,9 @@ func (w *world) pending(except, want int64) {
 func takesWhatIsPending(w *world) {
 	first := w.run(plan(), entries(1, 12)...)
 	b := w.claim(first.ID, 3)
-	w.settle(ledger.Accepted, b[0])
-	w.settle(ledger.Unknown, b[1])
-	w.settle(ledger.Rejected, b[2])
+	w.record(ledger.Accepted, b[0])
+	w.record(ledger.Unknown, b[1])
+	w.record(ledger.Rejected, b[2])
 	second := w.run(plan(), entries(1, 13)...)
 	w.same("tally", second.Tally, ledger.Tally{New: 1, Known: 12, KnownPending: 3, KnownOpen: 3})
 	w.adopt(second.ID, 3)
@@ -54,7 +54,7 @@ func takesWhatIsPending(w *world) {
 		items = append(items, b.Items()...)
 	}
 	w.same("items", items, itemsOf(entries(10, 13)))
-	w.settle(ledger.Accepted, b...)
+	w.record(ledger.Accepted, b...)
 	w.counts(first.ID, ledger.Counts{Accepted: 6, Unknown: 3, Rejected: 3})
 	sent := map[int64]int64{} // by each run, of what was accepted
 	for s, err := range w.Runs(w.Context(), 0) {
@@ -102,8 +102,8 @@ func sharesWithTheLiving(w *world) {
 	w.same("left", len(w.claim(first.ID, 9)), 0)
 	mine := have(other.Claim(w.Context(), run.ID, 9, 3))(w)
 	w.same("batches", len(mine), 2)
-	w.settle(ledger.Accepted, sending...)
-	w.must(other.RecordOutcomes(w.Context(), settlements(mine)))
+	w.record(ledger.Accepted, sending...)
+	w.must(other.RecordOutcomes(w.Context(), accepted(mine)))
 	w.counts(first.ID, ledger.Counts{Accepted: 9})
 	w.counts(run.ID, ledger.Counts{Accepted: 9})
 }
@@ -122,7 +122,7 @@ func fillsBatchesOfItsOwnSize(w *world) {
 	w.same("batches left in the first", len(collect(w, w.Batches(w.Context(), first.ID))), 0)
 	w.counts(first.ID, ledger.Counts{Sending: 9})
 	p.BatchSize = 2
-	w.settle(ledger.Pending, ledger.Batch{ID: collect(w, w.Batches(w.Context(), run.ID))[0].ID})
+	w.record(ledger.Pending, ledger.Batch{ID: collect(w, w.Batches(w.Context(), run.ID))[0].ID})
 	small := w.run(p, entries(1, 9)...)
 	w.adopt(small.ID, 3)
 	for _, b := range w.claim(small.ID, 9) {

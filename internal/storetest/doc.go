@@ -179,8 +179,8 @@ func (w *world) claim(run int64, n int) []ledger.Batch {
 	return batches
 }
 
-// settle makes the batches end in that state.
-func (w *world) settle(state ledger.State, batches ...ledger.Batch) {
+// record makes the batches end in that state.
+func (w *world) record(state ledger.State, batches ...ledger.Batch) {
 	w.Helper()
 	var outcomes []ledger.BatchOutcome
 	for _, b := range batches {

@@ -50,10 +50,10 @@ func (w *world) erased(qs ...tracking.Query) []bool {
 
 func erasesRows(w *world) {
 	run := w.run(plan(), entries(1, 7)...)
-	w.settle(ledger.Accepted, w.claim(run.ID, 1)...) // 1 to 3
-	w.settle(ledger.Unknown, w.claim(run.ID, 1)...)  // 4 to 6
+	w.record(ledger.Accepted, w.claim(run.ID, 1)...) // 1 to 3
+	w.record(ledger.Unknown, w.claim(run.ID, 1)...)  // 4 to 6
 	done := w.erase(byRefer(2), byNumber(5), byRefer(7))
-	w.same("rows", []int64{done.Rows, done.Unsettled, done.Pending}, []int64{3, 1, 1})
+	w.same("rows", []int64{done.Rows, done.UnknownRows, done.Pending}, []int64{3, 1, 1})
 	w.counts(run.ID, ledger.Counts{Accepted: 2, Unknown: 2})
 	w.same("tally", have(w.Run(w.Context(), run.ID))(w).Tally, ledger.Tally{New: 4, Erased: 3})
 	w.same("trackings", w.list(ledger.Filter{}), ids(1, 3, 4, 6))
@@ -63,7 +63,7 @@ func erasesRows(w *world) {
 	w.same("the same input and one more", again.Tally, ledger.Tally{New: 1, Known: 4, KnownOpen: 2, Erased: 3})
 	batches := w.claim(again.ID, 9)
 	w.same("sent", len(batches) == 1 && len(batches[0].Rows) == 1 && batches[0].Rows[0].Item == item(8), true)
-	w.settle(ledger.Accepted, batches...)
+	w.record(ledger.Accepted, batches...)
 	pair := tracking.Query{ReferID: item(2).ReferID, Number: item(2).Number}
 	w.same("erased", w.erased(byRefer(2), byNumber(2), pair, byRefer(1)), []bool{true, true, true, false})
 	spaced := item(5)
@@ -73,7 +73,7 @@ func erasesRows(w *world) {
 
 func erasesKnownRows(w *world) {
 	first := w.run(plan(), entries(1, 9)...)
-	w.settle(ledger.Accepted, w.claim(first.ID, 9)...)
+	w.record(ledger.Accepted, w.claim(first.ID, 9)...)
 	second := w.run(plan(), append(entries(1, 9), entries(3, 5)...)...)
 	w.same("tally", second.Tally, ledger.Tally{Known: 9, Repeats: 3})
 	w.erase(byRefer(1), byRefer(4), byRefer(9))
@@ -199,7 +199,7 @@ func keepsWhatIsBeingSent(w *world) {
 	_, err = w.open().Erase(w.Context(), []tracking.Query{byRefer(6)}, ledger.EraseOptions{})
 	w.is("of another's run", err, ledger.ErrBeingSent)
 	w.same("erased", w.erased(byRefer(1), byRefer(6)), []bool{false, false})
-	w.settle(ledger.Accepted, batch...)
+	w.record(ledger.Accepted, batch...)
 	w.same("afterwards", w.erase(byRefer(1)).Rows, int64(1))
 	w.kill()
 	w.same("once it ended", w.erase(byRefer(6)), ledger.Erasure{Rows: 1, Pending: 1})
@@ -247,7 +247,7 @@ func (c endingContext) Err() error {
 
 func erasesAfterAnyEnd(w *world) {
 	run := w.run(plan(), entries(1, 4)...)
-	w.settle(ledger.Accepted, w.claim(run.ID, 9)...)
+	w.record(ledger.Accepted, w.claim(run.ID, 9)...)
 	w.learn(sighting(1, sent))
 	w.put("["+eventAbout(1, 1)+","+eventAbout(2, 2)+"]", inbox.Yes)
 	ended := 0
@@ -399,6 +399,6 @@ func (w *world) sendSome(by *rand.Rand, one func() int, gone, sent map[int]bool)
 		sent[n] = sent[n] || !gone[n]
 	}
 	for i, b := range w.claim(run.ID, by.IntN(9)) {
-		w.settle([]ledger.State{ledger.Accepted, ledger.Rejected, ledger.Unknown, ledger.Pending}[(i+by.IntN(4))%4], b)
+		w.record([]ledger.State{ledger.Accepted, ledger.Rejected, ledger.Unknown, ledger.Pending}[(i+by.IntN(4))%4], b)
 	}
 }

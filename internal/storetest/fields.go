@@ -65,8 +65,8 @@ func (w *world) isFilled(of any) {
 func everyFieldOfRunsIsKept(w *world) {
 	first := w.run(plan(), entries(1, 12)...)
 	b := w.claim(first.ID, 2)
-	w.settle(ledger.Accepted, b[0])
-	w.settle(ledger.Unknown, b[1])
+	w.record(ledger.Accepted, b[0])
+	w.record(ledger.Unknown, b[1])
 	have(w.Erase(w.Context(), []tracking.Query{byRefer(12)}, ledger.EraseOptions{}))(w)
 	var p ledger.Plan
 	w.fillFields(&p)

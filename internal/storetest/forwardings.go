@@ -46,7 +46,7 @@ func showsWhatWaits(w *world) {
 	}
 	w.same("one is being sent", w.waiting(w.Store), want)
 	w.same("to another process", w.waiting(w.open()), want)
-	w.settleEntry(entries[0], inbox.GivenUp)
+	w.recordAttempt(entries[0], inbox.GivenUp)
 	w.same("one was given up", w.waiting(w.Store), []string{
 		want[1], fmt.Sprintf("%d: attempt 0", a2), want[3],
 	})
@@ -107,7 +107,7 @@ func sinksAreForgotten(w *world) {
 	for _, sink := range []int64{gone, stays} {
 		w.advance(sink, all)
 		_, entries := w.claimEntries(sink)
-		w.settleEntry(entries[0], inbox.Retry)
+		w.recordAttempt(entries[0], inbox.Retry)
 	}
 	w.must(w.ForgetSink(w.Context(), gone))
 	known := have(w.Sinks(w.Context()))(w)
@@ -141,7 +141,7 @@ func showsWhatWasForwarded(w *world) {
 		}
 		return lines
 	}
-	settle := func(d inbox.Disposition, status int, after time.Duration, delivery int64) {
+	record := func(d inbox.Disposition, status int, after time.Duration, delivery int64) {
 		w.Helper()
 		e := have(w.ForwardingsOf(w.Context(), delivery))(w)[0].Waiting
 		w.must(w.RecordAttempt(w.Context(), e.ID, inbox.AttemptOutcome{Disposition: d, Now: sent.Add(after), Took: 1500 * time.Microsecond, Due: sent, Status: status, Problem: "why"}))
@@ -150,14 +150,14 @@ func showsWhatWasForwarded(w *world) {
 	w.advance(sink, all)
 	w.same("queued", of(first), []string{":1/: read true, attempt 0, 0 , given up false", ":2/: read false"})
 	w.claimEntries(sink)
-	settle(inbox.Retry, 503, 0, first)
-	settle(inbox.GivenUp, 500, 0, gone)
+	record(inbox.Retry, 503, 0, first)
+	record(inbox.GivenUp, 500, 0, gone)
 	w.same("failed", of(first)[0], ":1/: read true, attempt 1, 503 why, given up false")
 	w.claimEntries(sink)
-	settle(inbox.Sent, 204, time.Second, first)
+	record(inbox.Sent, 204, time.Second, first)
 	w.same("sent", of(first), []string{":1/: read true, sent 1s after 2 with 204", ":2/: read false"})
 	w.same("given up", of(gone)[0], ":1/: read true, attempt 1, 500 why, given up true")
-	settle(inbox.Sent, 200, 2*time.Second, gone)
+	record(inbox.Sent, 200, 2*time.Second, gone)
 	w.same("sent by hand", of(gone)[0], ":1/: read true, sent 2s after 2 with 200")
 	w.same("attempts", w.attempts(first), []string{"1: 503 at 0s in 1.5ms", "2: 204 at 1s in 1.5ms, sent"})
 	w.same("attempts by hand", w.attempts(gone), []string{"1: 500 at 0s in 1.5ms", "2: 200 at 2s in 1.5ms, sent"})

@@ -123,8 +123,8 @@ func keepsOwnColumns(w *world) {
 func filtersByTime(w *world) {
 	run := w.run(plan(), entries(1, 9)...)
 	b := w.claim(run.ID, 3)
-	w.settle(ledger.Accepted, b[0], b[1])
-	w.settle(ledger.Unknown, b[2])
+	w.record(ledger.Accepted, b[0], b[1])
+	w.record(ledger.Unknown, b[2])
 	later := sent.Add(time.Hour)
 	at := func(n int, d time.Duration, label string) ledger.Sighting {
 		s := sighting(n, later)
@@ -161,7 +161,7 @@ func filtersByState(w *world) {
 	run := w.run(p, entries(1, 9)...)
 	b := w.claim(run.ID, 3)
 	w.must(w.RecordOutcomes(w.Context(), []ledger.BatchOutcome{{Batch: b[0].ID, State: ledger.Accepted, Began: sent, Rows: []ledger.RowOutcome{{Row: b[0].Rows[1].ID, State: ledger.Rejected}}}}))
-	w.settle(ledger.Unknown, b[1])
+	w.record(ledger.Unknown, b[1])
 	w.learn(sighting(1, sent), sighting(5, sent), sighting(20, sent))
 	for state, want := range map[ledger.State][]string{
 		ledger.Accepted: ids(1), ledger.Rejected: ids(2), ledger.Unknown: ids(3, 4), ledger.Sending: ids(5, 6), ledger.Pending: ids(7, 8, 9), "other": {},

@@ -73,7 +73,7 @@ func (m *modelled) step() {
 	case n < 6:
 		m.claimSome()
 	case n < 9:
-		m.settleSome()
+		m.recordSome()
 	case n < 10:
 		m.adoptSome()
 	case n < 12:
@@ -213,7 +213,7 @@ func (m *modelled) claimSome() {
 	m.claimed = append(m.claimed, batches...)
 }
 
-func (m *modelled) settleSome() {
+func (m *modelled) recordSome() {
 	outcomes := []ledger.State{ledger.Accepted, ledger.Accepted, ledger.Rejected, ledger.Unknown, ledger.Pending}
 	var all []ledger.BatchOutcome
 	for range 2 {
@@ -250,7 +250,7 @@ func (m *modelled) adoptSome() {
 	m.adopt(run.ID, want)
 }
 
-// resolveSome settles some unknown rows of a run's input.
+// resolveSome resolves some unknown rows of a run's input.
 func (m *modelled) resolveSome() {
 	run := m.anyRun()
 	var findings []ledger.Resolution

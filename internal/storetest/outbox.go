@@ -26,7 +26,7 @@ var outboxTests = map[string]func(*world){
 	"AdvanceConcurrently":                advanceConcurrently,
 	"EntriesWaitForTheirNumbers":         entriesWaitForTheirNumbers,
 	"EntriesWaitUntilDue":                entriesWaitUntilDue,
-	"EntriesAreSettledTogether":          entriesAreSettledTogether,
+	"OutcomesAreRecordedTogether":        outcomesAreRecordedTogether,
 	"UnbegunEntriesCountNoAttempt":       unbegunEntriesCountNoAttempt,
 	"EntriesIgnoreWrongClock":            entriesIgnoreWrongClock,
 	"EntriesOfDeadProcessesAreFree":      entriesOfDeadProcessesAreFree,
@@ -35,7 +35,7 @@ var outboxTests = map[string]func(*world){
 	"DeadEntriesBlockNone":               deadEntriesBlockNone,
 	"SkippingKeepsClaimed":               skippingKeepsClaimed,
 	"SkippingRemovesDeadClaims":          skippingRemovesDeadClaims,
-	"LateSettlementsDoNothing":           lateSettlementsDoNothing,
+	"LateOutcomesDoNothing":              lateOutcomesDoNothing,
 	"AllIsSentInOrderAfterKills":         allIsSentInOrderAfterKills,
 	"EntryWithManyNumbers":               entryWithManyNumbers,
 	"ContextEndedBeforeOutboxChange":     contextEndedBeforeOutboxChange,
@@ -99,7 +99,7 @@ func (w *world) claimEntries(sink int64) ([]int64, []inbox.OutboxEntry) {
 	return of, entries
 }
 
-func (w *world) settleEntry(l inbox.OutboxEntry, d inbox.Disposition) {
+func (w *world) recordAttempt(l inbox.OutboxEntry, d inbox.Disposition) {
 	w.Helper()
 	w.must(w.RecordAttempt(w.Context(), l.ID, inbox.AttemptOutcome{Disposition: d, Now: sent, Due: time.Now(), Status: 500, Problem: "said no", Reply: []byte("no\x00\xff")}))
 }
@@ -233,7 +233,7 @@ func deadEntriesAreKept(w *world) {
 	a := w.deliver("A")
 	w.advance(sink, all)
 	_, entries := w.claimEntries(sink)
-	w.settleEntry(entries[0], inbox.GivenUp)
+	w.recordAttempt(entries[0], inbox.GivenUp)
 	w.kill()
 	w.same("not due any more", firstOf(w.claimEntries(sink)), []int64(nil))
 	dead := collect(w, w.DeadEntries(w.Context()))
@@ -245,11 +245,11 @@ func deadEntriesAreKept(w *world) {
 	if s := w.onlySink(); s.Dead != 1 || s.Waiting != 0 || !s.Oldest.IsZero() {
 		w.Errorf("%+v", s)
 	}
-	w.settleEntry(dead[0], inbox.Retry)
+	w.recordAttempt(dead[0], inbox.Retry)
 	dead = collect(w, w.DeadEntries(w.Context()))
 	w.same("failed once more", dead[0].Failures, 2)
 	w.same("skipped", have(w.SkipBacklog(w.Context(), sink))(w), int64(0))
-	w.settleEntry(dead[0], inbox.Sent)
+	w.recordAttempt(dead[0], inbox.Sent)
 	w.same("sent after all", len(collect(w, w.DeadEntries(w.Context()))), 0)
 }
 
@@ -259,7 +259,7 @@ func deadEntriesBlockNone(w *world) {
 	second := w.deliver("A")
 	w.advance(sink, all)
 	_, entries := w.claimEntries(sink)
-	w.settleEntry(entries[0], inbox.GivenUp)
+	w.recordAttempt(entries[0], inbox.GivenUp)
 	of, _ := w.claimEntries(sink)
 	w.same("the next", of, []int64{second})
 	// Sent again from the beginning, it is alive again, behind the other.
@@ -288,7 +288,7 @@ func skippingKeepsClaimed(w *world) {
 	last := w.deliver("A")
 	w.same("taken", w.advance(sink, all), []int64{last})
 	w.same("it waits for the one under way", firstOf(w.claimEntries(sink)), []int64(nil))
-	w.settleEntry(entries[0], inbox.Sent)
+	w.recordAttempt(entries[0], inbox.Sent)
 	w.same("then not", firstOf(w.claimEntries(sink)), []int64{last})
 }
 
@@ -307,22 +307,22 @@ func skippingRemovesDeadClaims(w *world) {
 	w.same("nothing is before it", firstOf(w.claimEntries(sink)), []int64{last})
 }
 
-func lateSettlementsDoNothing(w *world) {
+func lateOutcomesDoNothing(w *world) {
 	sink := w.sink(nil)
 	w.deliver("A")
 	w.advance(sink, all)
 	_, mine := w.claimEntries(sink)
 	w.must(w.RecordAttempt(w.Context(), 99, inbox.AttemptOutcome{Disposition: inbox.Sent}))
-	w.settleEntry(mine[0], inbox.Retry)
+	w.recordAttempt(mine[0], inbox.Retry)
 	_, again := w.claimEntries(sink)
 	w.must(w.RecordAttempt(w.Context(), mine[0].ID, inbox.AttemptOutcome{Disposition: inbox.Sent, Attempt: mine[0].Attempt}))
 	w.same("claimed again", w.onlySink().Waiting, int64(1))
-	w.settleEntry(again[0], inbox.Retry)
+	w.recordAttempt(again[0], inbox.Retry)
 	other := w.open()
 	entries, _, err := other.ClaimEntries(w.Context(), sink, 1, time.Now().Add(time.Hour))
 	w.must(err)
 	w.same("the other's", len(entries), 1)
-	w.settleEntry(mine[0], inbox.Sent)
+	w.recordAttempt(mine[0], inbox.Sent)
 	w.same("still there", w.onlySink().Waiting, int64(1))
 	w.must(other.RecordAttempt(w.Context(), entries[0].ID, inbox.AttemptOutcome{Disposition: inbox.Sent}))
 	w.same("gone", w.onlySink().Waiting, int64(0))
@@ -338,7 +338,7 @@ func entryWithManyNumbers(w *world) {
 	w.advance(sink, all)
 	of, entries := w.claimEntries(sink)
 	w.same("first", of, []int64{a})
-	w.settleEntry(entries[0], inbox.Sent)
+	w.recordAttempt(entries[0], inbox.Sent)
 	w.same("second", firstOf(w.claimEntries(sink)), []int64{b})
 }
 
@@ -351,7 +351,7 @@ func contextEndedBeforeOutboxChange(w *world) {
 	w.is("advance", err, context.Canceled)
 	_, _, err = w.ClaimEntries(ctx, sink, 1, time.Now())
 	w.is("claim", err, context.Canceled)
-	w.is("settle", w.RecordAttempt(ctx, 1, inbox.AttemptOutcome{Disposition: inbox.Sent}), context.Canceled)
+	w.is("record", w.RecordAttempt(ctx, 1, inbox.AttemptOutcome{Disposition: inbox.Sent}), context.Canceled)
 	_, err = w.OpenSink(ctx, inbox.SinkKey{Name: "x"}, nil)
 	w.is("open", err, context.Canceled)
 	w.is("dead", end(w.DeadEntries(ctx)), context.Canceled)

@@ -17,23 +17,23 @@ func entriesWaitForTheirNumbers(w *world) {
 	w.advance(sink, all)
 	of, entries := w.claimEntries(sink)
 	w.same("the first of each number", of, []int64{a1, b1, none, c})
-	w.settleEntry(entries[0], inbox.Sent)
+	w.recordAttempt(entries[0], inbox.Sent)
 	w.same("one number is still under way", firstOf(w.claimEntries(sink)), []int64(nil))
-	w.settleEntry(entries[1], inbox.Retry)
+	w.recordAttempt(entries[1], inbox.Retry)
 	of, entries = w.claimEntries(sink)
 	w.same("tried again", of, []int64{b1})
-	w.settleEntry(entries[0], inbox.Sent)
+	w.recordAttempt(entries[0], inbox.Sent)
 	of, entries = w.claimEntries(sink)
 	w.same("free by both", of, []int64{ab})
-	w.settleEntry(entries[0], inbox.Returned)
+	w.recordAttempt(entries[0], inbox.Returned)
 	of, entries = w.claimEntries(sink)
 	w.same("returned", of, []int64{ab})
-	w.settleEntry(entries[0], inbox.Sent)
+	w.recordAttempt(entries[0], inbox.Sent)
 	w.same("the last", firstOf(w.claimEntries(sink)), []int64{a2})
 }
 
-// What is settled at once frees what waits for several of them, and no more.
-func entriesAreSettledTogether(w *world) {
+// What is recorded at once frees what waits for several of them, and no more.
+func outcomesAreRecordedTogether(w *world) {
 	sink := w.sink(nil)
 	const n = 24
 	var first, pairs []int64
@@ -47,14 +47,14 @@ func entriesAreSettledTogether(w *world) {
 	w.advance(sink, all)
 	of, entries := w.claimEntries(sink)
 	w.same("the first of each number", of, first)
-	settle := func(entries []inbox.OutboxEntry, of func(i int) inbox.Disposition) {
-		var settling sync.WaitGroup
+	record := func(entries []inbox.OutboxEntry, of func(i int) inbox.Disposition) {
+		var recording sync.WaitGroup
 		for i, e := range entries {
-			settling.Go(func() { w.settleEntry(e, of(i)) })
+			recording.Go(func() { w.recordAttempt(e, of(i)) })
 		}
-		settling.Wait()
+		recording.Wait()
 	}
-	settle(entries, func(i int) inbox.Disposition {
+	record(entries, func(i int) inbox.Disposition {
 		return []inbox.Disposition{inbox.Sent, inbox.GivenUp, inbox.Sent, inbox.Sent, inbox.Sent, inbox.Retry, inbox.Unbegun, inbox.Returned}[i%8]
 	})
 	of, entries = w.claimEntries(sink)
@@ -66,14 +66,14 @@ func entriesAreSettledTogether(w *world) {
 	slices.Sort(want)
 	w.same("what failed, and what is free by both of its numbers", of, want)
 	entries = append(entries, entries...) // a second result of what is gone says nothing
-	settle(entries, func(int) inbox.Disposition { return inbox.Sent })
+	record(entries, func(int) inbox.Disposition { return inbox.Sent })
 	of, entries = w.claimEntries(sink)
 	slices.Sort(of)
 	w.same("the other pairs", of, slices.Concat(pairs[2:4], pairs[6:8], pairs[10:12]))
-	settle(entries, func(int) inbox.Disposition { return inbox.Sent })
+	record(entries, func(int) inbox.Disposition { return inbox.Sent })
 	of, entries = w.claimEntries(sink)
 	w.same("what waited for three", of, []int64{last})
-	settle(entries, func(int) inbox.Disposition { return inbox.Sent })
+	record(entries, func(int) inbox.Disposition { return inbox.Sent })
 	w.same("left", w.onlySink().Waiting, int64(0))
 	w.same("given up", w.onlySink().Dead, int64(n/8))
 }
@@ -83,10 +83,10 @@ func unbegunEntriesCountNoAttempt(w *world) {
 	w.deliver("A")
 	w.advance(sink, all)
 	_, entries := w.claimEntries(sink)
-	w.settleEntry(entries[0], inbox.Unbegun)
+	w.recordAttempt(entries[0], inbox.Unbegun)
 	_, entries = w.claimEntries(sink)
 	w.same("attempt", entries[0].Attempt, 1)
-	w.settleEntry(entries[0], inbox.Returned)
+	w.recordAttempt(entries[0], inbox.Returned)
 	_, entries = w.claimEntries(sink)
 	w.same("attempt after one that was cut short", entries[0].Attempt, 2)
 }
@@ -129,7 +129,7 @@ func entriesIgnoreWrongClock(w *world) {
 	if len(entries) != 1 || entries[0].Delivery != a || entries[0].Attempt != 2 {
 		w.Fatalf("the clock was set back: %+v", entries)
 	}
-	w.settleEntry(entries[0], inbox.Sent)
+	w.recordAttempt(entries[0], inbox.Sent)
 	w.same("the next", firstOf(w.claimEntries(sink)), []int64{a2})
 }
 

@@ -35,7 +35,7 @@ func allIsSentInOrderAfterKills(w *world) {
 			w.must(err)
 			p.claimed = append(p.claimed, entries...)
 		case 3, 4:
-			p.settleRandom()
+			p.recordRandom()
 		case 5:
 			if p.random.IntN(4) == 0 {
 				w.kill()
@@ -66,8 +66,8 @@ func (p *randomSender) receive() {
 	p.of[p.deliver(names...)] = names
 }
 
-// settleRandom settles one claimed entry at random.
-func (p *randomSender) settleRandom() {
+// recordRandom records the outcome of one claimed entry at random.
+func (p *randomSender) recordRandom() {
 	p.Helper()
 	if len(p.claimed) == 0 {
 		return
@@ -76,7 +76,7 @@ func (p *randomSender) settleRandom() {
 	l := p.claimed[i]
 	p.claimed = slices.Delete(p.claimed, i, i+1)
 	fate := []inbox.Disposition{inbox.Sent, inbox.Sent, inbox.Retry, inbox.Returned}[p.random.IntN(4)]
-	p.settleEntry(l, fate)
+	p.recordAttempt(l, fate)
 	if fate != inbox.Sent {
 		return
 	}

@@ -34,7 +34,7 @@ func (w *world) sendAll(sink int64) []int64 {
 		}
 		all = append(all, of...)
 		for _, l := range entries {
-			w.settleEntry(l, inbox.Sent)
+			w.recordAttempt(l, inbox.Sent)
 		}
 	}
 }
@@ -110,9 +110,9 @@ func sentBeforeItVerified(w *world) {
 	done, dead, waits := w.deliverUnverified("A"), w.deliverUnverified("B"), w.deliverUnverified("C")
 	w.same("taken", w.advance(sink, all), []int64{done, dead, waits})
 	_, entries := w.claimEntries(sink)
-	w.settleEntry(entries[0], inbox.Sent)
-	w.settleEntry(entries[1], inbox.GivenUp)
-	w.settleEntry(entries[2], inbox.Retry)
+	w.recordAttempt(entries[0], inbox.Sent)
+	w.recordAttempt(entries[1], inbox.GivenUp)
+	w.recordAttempt(entries[2], inbox.Retry)
 	w.kill()
 	for _, seq := range []int64{done, dead, waits} {
 		w.setVerdict(seq, inbox.Yes)
@@ -145,9 +145,9 @@ func pruningKeepsWaiting(w *world) {
 	sentOne, dead, waits, mine := w.deliver("A"), w.deliver("B"), w.deliver("C"), w.deliver("D")
 	w.advance(sink, all)
 	_, entries := w.claimEntries(sink)
-	w.settleEntry(entries[0], inbox.Sent)
-	w.settleEntry(entries[1], inbox.GivenUp)
-	w.settleEntry(entries[2], inbox.Retry)
+	w.recordAttempt(entries[0], inbox.Sent)
+	w.recordAttempt(entries[1], inbox.GivenUp)
+	w.recordAttempt(entries[2], inbox.Retry)
 	p := have(w.Prune(w.Context(), sent.Add(time.Hour)))(w)
 	w.same("pruned", []int64{p.Deliveries, p.Dead, p.Waiting}, []int64{2, 1, 2})
 	w.same("given up", len(collect(w, w.DeadEntries(w.Context()))), 0)
@@ -157,13 +157,13 @@ func pruningKeepsWaiting(w *world) {
 	w.same("sent", w.sendAll(sink), []int64{waits})
 	p = have(w.Prune(w.Context(), sent.Add(time.Hour)))(w)
 	w.same("then", []int64{p.Deliveries, p.Dead, p.Waiting}, []int64{1, 0, 1})
-	w.settleEntry(entries[3], inbox.Sent)
+	w.recordAttempt(entries[3], inbox.Sent)
 	// What is pruned before a cursor comes to it is given up, and goes next.
 	late := w.deliver("E")
 	have(w.Prune(w.Context(), sent.Add(time.Hour)))(w)
 	w.same("late", w.advance(sink, all), []int64{late})
 	_, entries = w.claimEntries(sink)
-	w.settleEntry(entries[0], inbox.GivenUp)
+	w.recordAttempt(entries[0], inbox.GivenUp)
 	p = have(w.Prune(w.Context(), sent.Add(time.Hour)))(w)
 	w.same("at last", []int64{p.Deliveries, p.Dead, p.Waiting}, []int64{0, 1, 0})
 }
@@ -200,7 +200,7 @@ func eachIsSentOnceWheneverItVerifies(w *world) {
 		case 3:
 			k.claim()
 		case 4:
-			k.settleFirst()
+			k.recordFirst()
 		}
 	}
 	for _, seq := range open {
@@ -210,7 +210,7 @@ func eachIsSentOnceWheneverItVerifies(w *world) {
 		for k.move(3) {
 		}
 		for k.claim(); len(k.under) > 0; k.claim() {
-			k.settleFirst()
+			k.recordFirst()
 		}
 		w.same("sent", len(k.sent), len(received))
 		for seq, n := range k.sent {
@@ -242,8 +242,8 @@ func (k *releaseSender) claim() {
 	k.under = append(k.under, entries...)
 }
 
-// settleFirst ends what was claimed first: as sent, but every fourth time.
-func (k *releaseSender) settleFirst() {
+// recordFirst ends what was claimed first: as sent, but every fourth time.
+func (k *releaseSender) recordFirst() {
 	k.Helper()
 	if len(k.under) == 0 {
 		return
@@ -251,10 +251,10 @@ func (k *releaseSender) settleFirst() {
 	l := k.under[0]
 	k.under = k.under[1:]
 	if rand.IntN(4) == 0 { //nolint:gosec // not a secret
-		k.settleEntry(l, inbox.Retry)
+		k.recordAttempt(l, inbox.Retry)
 		return
 	}
-	k.settleEntry(l, inbox.Sent)
+	k.recordAttempt(l, inbox.Sent)
 	k.sent[l.Delivery]++
 }
 

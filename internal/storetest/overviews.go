@@ -109,7 +109,7 @@ func listsWhatWasForwarded(w *world) {
 	w.advance(sink, all)
 	for _, d := range []inbox.Disposition{inbox.Sent, inbox.GivenUp, inbox.Retry} {
 		_, entries := w.claimEntries(sink)
-		w.settleEntry(entries[0], d)
+		w.recordAttempt(entries[0], d)
 		w.overviews(inbox.DeliveryRange{})
 	}
 	w.claimEntries(sink)

@@ -137,10 +137,10 @@ func allWritersConcurrently(w *world) {
 				if err != nil || len(b) == 0 {
 					return err
 				}
-				return s.RecordOutcomes(w.Context(), settlements(b))
+				return s.RecordOutcomes(w.Context(), accepted(b))
 			},
-			"bad settle": func(int) error {
-				if s.RecordOutcomes(w.Context(), settlements(nil, -1)) == nil {
+			"bad record": func(int) error {
+				if s.RecordOutcomes(w.Context(), accepted(nil, -1)) == nil {
 					return bad
 				}
 				return nil

@@ -24,7 +24,7 @@ func parcel(line int, ref, number string) ledger.Entry {
 	return ledger.Entry{Line: line, Item: tracking.Item{ReferID: ref, Number: number}}
 }
 
-// rejected stages entries one batch each, and settles them as rejected, but those
+// rejected stages entries one batch each, and records them as rejected, but those
 // whose number begins with "ok", which are accepted.
 func (w *world) rejected(all ...ledger.Entry) ledger.Run {
 	w.Helper()
@@ -36,7 +36,7 @@ func (w *world) rejected(all ...ledger.Entry) ledger.Run {
 		if b.Rows[0].Item.Number[:2] == "ok" {
 			state = ledger.Accepted
 		}
-		w.settle(state, b)
+		w.record(state, b)
 	}
 	return run
 }
@@ -82,7 +82,7 @@ func supersededByLaterInput(w *world) {
 	w.rejected(parcel(2, "B", "worse"), parcel(3, "C", "ok-c"))
 	w.same("accepted later", w.rejections(run.ID), []string{"rejected", "accepted", "rejected", "superseded"})
 
-	// An earlier number of an order does not settle a later one.
+	// An earlier number of an order does not supersede a later one.
 	next := w.rejected(parcel(2, "C", "third"), parcel(3, "C", "bad"))
 	w.same("of a later input", w.rejections(next.ID), []string{"rejected", "superseded"})
 
@@ -153,7 +153,7 @@ func reopensByName(w *world) {
 		w.same("reopened "+ref, have(w.Reopen(w.Context(), run.ID, ledger.Rejected, ref))(w), int64(1))
 	}
 	w.same("marks", w.rejections(run.ID), []string{"rejected", "pending", "pending"})
-	w.settle(ledger.Rejected, w.claim(run.ID, 9)...)
+	w.record(ledger.Rejected, w.claim(run.ID, 9)...)
 	w.same("a dismissal ends when its row is sent again", w.rejections(run.ID)[2], "rejected")
 }
 
@@ -173,9 +173,9 @@ func firstPending(w *world) {
 	again := w.run(plan(), entries(7, 12)...)
 	w.first("of a new store", run.ID, "1Z-0005")
 	w.first("of another input", again.ID, "1Z-0007")
-	w.settle(ledger.Accepted, w.claim(run.ID, 1)...)
+	w.record(ledger.Accepted, w.claim(run.ID, 1)...)
 	w.first("that is not accepted", again.ID, "1Z-0008")
-	w.settle(ledger.Rejected, w.claim(run.ID, 9)...)
+	w.record(ledger.Rejected, w.claim(run.ID, 9)...)
 	w.first("when none is pending", run.ID, "")
 	sibling := parcel(1, entries(12, 12)[0].Item.ReferID, "other")
 	other := w.run(plan(), sibling)

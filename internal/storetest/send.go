@@ -12,18 +12,18 @@ import (
 
 var sendTests = map[string]func(*world){
 	"ClaimsInOrderUntilNoneIsLeft":  claimsInOrderUntilNoneIsLeft,
-	"SettlesEachState":              settlesEachState,
+	"RecordsEachState":              recordsEachState,
 	"RowsMayDiffer":                 rowsMayDiffer,
 	"AllOrNothing":                  allOrNothing,
 	"RefusesWhatDoesNotFollow":      refusesWhatDoesNotFollow,
-	"OnlyTheClaimerSettles":         onlyTheClaimerSettles,
+	"OnlyTheClaimerRecords":         onlyTheClaimerRecords,
 	"ClaimsAreHeldUntilDeath":       claimsAreHeldUntilDeath,
 	"DeadSendersBatchesAreUnknown":  deadSendersBatchesAreUnknown,
 	"LivingSendersBatchesAreLeft":   livingSendersBatchesAreLeft,
 	"AnswersAreKeptAsTheyCame":      answersAreKeptAsTheyCame,
 	"ReasonsAreMadeFit":             reasonsAreMadeFit,
 	"ContextEndedBeforeClaim":       contextEndedBeforeClaim,
-	"SettlesManyFromManyGoroutines": settlesManyFromManyGoroutines,
+	"RecordsManyFromManyGoroutines": recordsManyFromManyGoroutines,
 }
 
 // Whoever claimed knows that it is still its own; whoever comes after its death has
@@ -71,11 +71,11 @@ func claimsInOrderUntilNoneIsLeft(w *world) {
 	}
 }
 
-func settlesEachState(w *world) {
+func recordsEachState(w *world) {
 	run := w.run(plan(), entries(1, 12)...)
 	b := w.claim(run.ID, 4)
 	for i, state := range []ledger.State{ledger.Accepted, ledger.Rejected, ledger.Unknown, ledger.Pending} {
-		w.settle(state, b[i])
+		w.record(state, b[i])
 	}
 	w.counts(run.ID, ledger.Counts{Accepted: 3, Rejected: 3, Unknown: 3, Pending: 3})
 	for i, r := range collect(w, w.Rows(w.Context(), run.ID)) {
@@ -130,11 +130,11 @@ func allOrNothing(w *world) {
 		"the same batch":         outcome(b[0], ledger.Rejected),
 	} {
 		if err := w.RecordOutcomes(w.Context(), []ledger.BatchOutcome{outcome(b[0], ledger.Accepted), bad}); !errors.Is(err, ledger.ErrNotClaimed) {
-			w.Errorf("%s: settled", name)
+			w.Errorf("%s: recorded", name)
 		}
 		w.counts(run.ID, ledger.Counts{Sending: 6})
 	}
-	w.settle(ledger.Accepted, b...)
+	w.record(ledger.Accepted, b...)
 	w.counts(run.ID, ledger.Counts{Accepted: 6})
 }
 
@@ -143,12 +143,12 @@ func refusesWhatDoesNotFollow(w *world) {
 	b := w.claim(run.ID, 1)
 	for _, state := range []ledger.State{ledger.Sending, "", "lost"} {
 		if err := w.RecordOutcomes(w.Context(), []ledger.BatchOutcome{outcome(b[0], state)}); !errors.Is(err, ledger.ErrNotClaimed) {
-			w.Errorf("from sending to %q: settled", state)
+			w.Errorf("from sending to %q: recorded", state)
 		}
 		o := outcome(b[0], ledger.Accepted)
 		o.Rows = []ledger.RowOutcome{{Row: b[0].Rows[0].ID, State: state}}
 		if err := w.RecordOutcomes(w.Context(), []ledger.BatchOutcome{o}); !errors.Is(err, ledger.ErrNotClaimed) {
-			w.Errorf("a row from sending to %q: settled", state)
+			w.Errorf("a row from sending to %q: recorded", state)
 		}
 	}
 	w.counts(run.ID, ledger.Counts{Sending: 3, Pending: 3})
@@ -157,10 +157,10 @@ func refusesWhatDoesNotFollow(w *world) {
 		w.same("none asked for", len(b), 0)
 		run := w.run(plan(), entry(string(state)))
 		b = w.claim(run.ID, 1)
-		w.settle(state, b...)
+		w.record(state, b...)
 		for _, next := range []ledger.State{ledger.Accepted, ledger.Rejected, ledger.Unknown, ledger.Pending} {
 			if err := w.RecordOutcomes(w.Context(), []ledger.BatchOutcome{outcome(b[0], next)}); !errors.Is(err, ledger.ErrNotClaimed) {
-				w.Errorf("from %s to %s: settled, but nobody was sending it", state, next)
+				w.Errorf("from %s to %s: recorded, but nobody was sending it", state, next)
 			}
 		}
 		w.same("states", w.states(run.ID), []ledger.State{state})
@@ -173,20 +173,20 @@ func entry(referID string) ledger.Entry {
 	return e
 }
 
-func onlyTheClaimerSettles(w *world) {
+func onlyTheClaimerRecords(w *world) {
 	run := w.run(plan(), entries(1, 3)...)
 	b := w.claim(run.ID, 1)
 	other := w.open()
 	if err := other.RecordOutcomes(w.Context(), []ledger.BatchOutcome{outcome(b[0], ledger.Accepted)}); !errors.Is(err, ledger.ErrNotClaimed) {
-		w.Error("another process settled it")
+		w.Error("another process recorded it")
 	}
 	w.counts(run.ID, ledger.Counts{Sending: 3})
-	w.settle(ledger.Accepted, b...)
+	w.record(ledger.Accepted, b...)
 }
 
 func deadSendersBatchesAreUnknown(w *world) {
 	run := w.run(plan(), entries(1, 9)...)
-	w.settle(ledger.Accepted, w.claim(run.ID, 1)...)
+	w.record(ledger.Accepted, w.claim(run.ID, 1)...)
 	b := w.claim(run.ID, 1)
 	w.kill()
 	w.counts(run.ID, ledger.Counts{Accepted: 3, Sending: 3, Pending: 3})
@@ -201,7 +201,7 @@ func deadSendersBatchesAreUnknown(w *world) {
 		}
 	}
 	if err := w.RecordOutcomes(w.Context(), []ledger.BatchOutcome{outcome(b[0], ledger.Accepted)}); !errors.Is(err, ledger.ErrNotClaimed) {
-		w.Error("a dead process's batch was settled")
+		w.Error("a dead process's batch was recorded")
 	}
 	sum := have(w.Run(w.Context(), run.ID))(w)
 	w.same("requests, one of which may have been sent", sum.Requests, int64(2))
@@ -221,7 +221,7 @@ func livingSendersBatchesAreLeft(w *world) {
 		w.same("unknown", have(s.Recover(w.Context()))(w), int64(0))
 	}
 	w.counts(run.ID, ledger.Counts{Sending: 3})
-	w.settle(ledger.Accepted, b...)
+	w.record(ledger.Accepted, b...)
 	// A process that ends in good order leaves nothing to others either.
 	w.same("batches", len(have(other.Claim(w.Context(), w.run(plan(), entries(4, 6)...).ID, 1, 1000))(w)), 1)
 	w.must(other.Close())
@@ -273,11 +273,11 @@ func contextEndedBeforeClaim(w *world) {
 	w.is("rows", end(w.Rows(ctx, run.ID)), context.Canceled)
 	w.counts(run.ID, ledger.Counts{Pending: 3})
 	b := w.claim(run.ID, 1)
-	w.is("settle", w.RecordOutcomes(ctx, []ledger.BatchOutcome{outcome(b[0], ledger.Accepted)}), context.Canceled)
+	w.is("record", w.RecordOutcomes(ctx, []ledger.BatchOutcome{outcome(b[0], ledger.Accepted)}), context.Canceled)
 	w.counts(run.ID, ledger.Counts{Sending: 3})
 }
 
-func settlesManyFromManyGoroutines(w *world) { //nolint:gocognit // one story
+func recordsManyFromManyGoroutines(w *world) { //nolint:gocognit // one story
 	const n = 240
 	run := w.run(plan(), entries(1, n)...)
 	stores := []Store{w.Store, w.open()}
@@ -296,12 +296,12 @@ func settlesManyFromManyGoroutines(w *world) { //nolint:gocognit // one story
 				for _, b := range batches {
 					// One that cannot be recorded does not take the others' with it.
 					if err := s.RecordOutcomes(w.Context(), []ledger.BatchOutcome{{Batch: -1, State: ledger.Accepted}}); !errors.Is(err, ledger.ErrNotClaimed) {
-						w.Error("a batch that is not there was settled")
+						w.Error("a batch that is not there was recorded")
 					}
 					o := outcome(b, ledger.Accepted)
 					o.Took = time.Duration(i) * time.Millisecond
 					if err := s.RecordOutcomes(w.Context(), []ledger.BatchOutcome{o}); err != nil {
-						w.Errorf("settle: %v", err)
+						w.Errorf("record: %v", err)
 					}
 				}
 			}
@@ -312,8 +312,8 @@ func settlesManyFromManyGoroutines(w *world) { //nolint:gocognit // one story
 	w.same("requests", have(w.Run(w.Context(), run.ID))(w).Requests, int64(n/3))
 }
 
-// settlements accepts the batches, and those with the further numbers.
-func settlements(batches []ledger.Batch, more ...int64) []ledger.BatchOutcome {
+// accepted returns outcomes that accept the batches, and batches with the further numbers.
+func accepted(batches []ledger.Batch, more ...int64) []ledger.BatchOutcome {
 	var all []ledger.BatchOutcome
 	for _, b := range batches {
 		all = append(all, outcome(b, ledger.Accepted))

@@ -125,7 +125,7 @@ var steps = []struct {
 		w.must(err)
 	}},
 	{"claim", func(w *work) { w.batches = w.claim(w.run.ID, 2) }},
-	{"settle", func(w *work) { w.settle(ledger.Accepted, w.batches...) }},
+	{"record", func(w *work) { w.record(ledger.Accepted, w.batches...) }},
 	{"record", func(w *work) {
 		w.must(w.Record(w.Context(), []ledger.RecordedAnswer{{Seen: sightings(1)}}))
 	}},
@@ -136,7 +136,7 @@ var steps = []struct {
 	{"open sink", func(w *work) { w.sink = w.world.sink(&inbox.StartPosition{}) }},
 	{"advance", func(w *work) { w.advance(w.sink, all) }},
 	{"claim entries", func(w *work) { _, w.entries = w.claimEntries(w.sink) }},
-	{"settle entry", func(w *work) { w.settleEntry(w.entries[0], inbox.Sent) }},
+	{"record attempt", func(w *work) { w.recordAttempt(w.entries[0], inbox.Sent) }},
 }
 
 // do takes all steps, and calls before with the name of each.
@@ -233,7 +233,7 @@ func lateResultsChangeNoOtherClaim(w *serverWorld) {
 	failed := inbox.AttemptOutcome{Disposition: inbox.Retry, Attempt: entries[0].Attempt, Now: time.Now(), Due: time.Now(), Problem: "busy"}
 	n.CutAfter()
 	n.RefuseNew()
-	w.is("settle", w.RecordAttempt(w.Context(), entries[0].ID, failed), inbox.ErrUnreachable)
+	w.is("record", w.RecordAttempt(w.Context(), entries[0].ID, failed), inbox.ErrUnreachable)
 	n.Heal()
 	of, again := w.claimEntries(sink)
 	w.same("claimed again", of, want)
@@ -247,7 +247,7 @@ func lateResultsChangeNoOtherClaim(w *serverWorld) {
 
 func serverRestarts(w *serverWorld) {
 	w.do(func(step string) {
-		if step == "add" || step == "settle" || step == "put" || step == "settle entry" {
+		if step == "add" || step == "record" || step == "put" || step == "record attempt" {
 			w.server.Restart(w)
 		}
 	})
@@ -356,13 +356,13 @@ func whoWasTakenForDeadWritesNothing(w *serverWorld) {
 	w.same("taken over", len(taken), 1)
 	n.Heal()
 	err = w.RecordOutcomes(w.Context(), []ledger.BatchOutcome{outcome(b[0], ledger.Accepted)})
-	w.is("settle", err, ledger.ErrNotClaimed)
+	w.is("record", err, ledger.ErrNotClaimed)
 	w.is("held", w.Held(b[0].Owner), ledger.ErrNotClaimed)
-	w.settleEntry(claimed[0], inbox.GivenUp)
+	w.recordAttempt(claimed[0], inbox.GivenUp)
 	w.counts(run.ID, ledger.Counts{Unknown: 3, Pending: 3})
 	w.must(other.RecordAttempt(w.Context(), taken[0].ID, inbox.AttemptOutcome{Disposition: inbox.Sent, Now: sent, Status: 200}))
 	w.same("given up", w.onlySink().Dead, int64(0))
-	w.settle(ledger.Accepted, w.claim(run.ID, 1)...) // it goes on under another name
+	w.record(ledger.Accepted, w.claim(run.ID, 1)...) // it goes on under another name
 	w.counts(run.ID, ledger.Counts{Unknown: 3, Accepted: 3})
 }
 
@@ -390,7 +390,7 @@ func whoComesBackInTimeGoesOn(w *serverWorld) {
 	n.Heal()
 	w.same("unknown", have(other.Recover(w.Context()))(w.world), int64(0))
 	w.must(w.Held(b[0].Owner))
-	w.settle(ledger.Accepted, b...)
+	w.record(ledger.Accepted, b...)
 	w.counts(run.ID, ledger.Counts{Accepted: 3, Pending: 3})
 }
 
@@ -399,7 +399,7 @@ func forgottenCommitsAreNamed(w *serverWorld) {
 	run := w.run(plan(), entries(1, 3)...)
 	b := w.claim(run.ID, 1)
 	forget := w.server.Remember(w)
-	w.settle(ledger.Accepted, b...)
+	w.record(ledger.Accepted, b...)
 	forget(w)
 	d := delivery(event(uuid(1), ""), inbox.Yes)
 	for range 2 {

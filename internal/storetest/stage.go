@@ -210,7 +210,7 @@ func separatesNewKnownRepeated(w *world) {
 	first := w.run(plan(), entries(1, 6)...)
 	w.same("first tally", first.Tally, ledger.Tally{New: 6})
 	claimed := w.claim(first.ID, 2)
-	w.settle(ledger.Unknown, claimed[0])
+	w.record(ledger.Unknown, claimed[0])
 
 	staging := w.begin(w.Store, plan())
 	add := func(all ...ledger.Entry) {
@@ -258,7 +258,7 @@ func separatesNewKnownRepeated(w *world) {
 func knownInAnyOrder(w *world) {
 	first := w.run(plan(), entries(1, 12)...)
 	b := w.claim(first.ID, 4)
-	w.settle(ledger.Accepted, b[0], b[1], b[3])
+	w.record(ledger.Accepted, b[0], b[1], b[3])
 	rejected := outcome(b[2], ledger.Accepted)
 	rejected.Rows = []ledger.RowOutcome{{Row: b[2].Rows[1].ID, State: ledger.Rejected, Reason: "bad"}} // item 8
 	w.must(w.RecordOutcomes(w.Context(), []ledger.BatchOutcome{rejected}))

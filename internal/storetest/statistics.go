@@ -85,7 +85,7 @@ func (c *counted) step() {
 		}
 	case n < 6:
 		for _, b := range c.claim(c.runs[c.rng.IntN(len(c.runs))], 1+c.rng.IntN(3)) {
-			c.settleOne(b)
+			c.recordOne(b)
 		}
 	case n < 9:
 		var all []ledger.RecordedAnswer
@@ -109,8 +109,8 @@ func (c *counted) step() {
 	}
 }
 
-// settleOne ends a batch in any way.
-func (c *counted) settleOne(b ledger.Batch) {
+// recordOne ends a batch in any way.
+func (c *counted) recordOne(b ledger.Batch) {
 	o := outcome(b, []ledger.State{ledger.Accepted, ledger.Accepted, ledger.Rejected, ledger.Unknown, ledger.Pending}[c.rng.IntN(5)])
 	if c.rng.IntN(3) == 0 {
 		o.Rows = []ledger.RowOutcome{{Row: b.Rows[0].ID, State: ledger.Rejected, Reason: "bad"}}
@@ -313,8 +313,8 @@ var statisticsTests = map[string]func(*world){
 func groupsAlike(w *world) {
 	run := w.run(plan(), entries(1, 6)...)
 	b := w.claim(run.ID, 2)
-	w.settle(ledger.Accepted, b[0])
-	w.settle(ledger.Rejected, b[1])
+	w.record(ledger.Accepted, b[0])
+	w.record(ledger.Rejected, b[1])
 	seen := sighting(1, sent)
 	seen.CarrierCode, seen.Transit = "dhl", 60*time.Hour
 	w.learn(seen)

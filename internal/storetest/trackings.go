@@ -78,7 +78,7 @@ func ids(n ...int) []string {
 func rowsThenOnlySeen(w *world) {
 	first := w.run(plan(), entries(4, 5)...)
 	second := w.run(plan(), entries(1, 4)...)
-	w.settle(ledger.Rejected, w.claim(first.ID, 1)...)
+	w.record(ledger.Rejected, w.claim(first.ID, 1)...)
 	only := sighting(9, sent)
 	only.CarrierCode = "dhl"
 	w.learn(only, sighting(8, sent), sighting(2, sent))

@@ -84,15 +84,15 @@ func sendsInHalves(w *world) {
 	w.counts(known.ID, ledger.Counts{Pending: 3})
 	halves := w.claim(run.ID, 9)
 	w.same("halves", sizes(halves), []int{3, 2})
-	w.settle(ledger.Accepted, halves[0])
-	w.settle(ledger.Rejected, halves[1])
+	w.record(ledger.Accepted, halves[0])
+	w.record(ledger.Rejected, halves[1])
 	w.counts(known.ID, ledger.Counts{Accepted: 2, Rejected: 1})
 	all := collect(w, w.Batches(w.Context(), run.ID))
 	w.same("batches", len(all), 3)
 	w.same("the refused one keeps its answer", string(all[0].Answer), "which?")
 	w.same("and has no rows", all[0].Rows, int64(0))
 	if err := w.RecordOutcomes(w.Context(), []ledger.BatchOutcome{o}); err == nil {
-		w.Error("settled a batch that was halved")
+		w.Error("recorded a batch that was halved")
 	}
 	o.State = ledger.Accepted
 	if err := w.RecordOutcomes(w.Context(), []ledger.BatchOutcome{o}); err == nil {
@@ -127,7 +127,7 @@ func yieldsWhatIsUnknown(w *world) {
 
 func acceptsWhatIsFound(w *world) {
 	run := w.run(plan(), entries(1, 3)...)
-	w.settle(ledger.Unknown, w.claim(run.ID, 1)...)
+	w.record(ledger.Unknown, w.claim(run.ID, 1)...)
 	rows := w.unknown(run.ID)
 	w.resolve(run.ID, ledger.Accepted, 2, rows[:2]...)
 	w.counts(run.ID, ledger.Counts{Accepted: 2, Unknown: 1})
@@ -146,19 +146,19 @@ func acceptsWhatIsFound(w *world) {
 
 func findingsThatNoLongerHold(w *world) {
 	run := w.run(plan(), entries(1, 3)...)
-	w.settle(ledger.Unknown, w.claim(run.ID, 1)...)
+	w.record(ledger.Unknown, w.claim(run.ID, 1)...)
 	old := w.unknown(run.ID)
 	w.resolve(run.ID, ledger.Pending, 3, old...)
 	w.resolve(run.ID, ledger.Accepted, 0, old...)
 	w.counts(run.ID, ledger.Counts{Pending: 3})
-	w.settle(ledger.Unknown, w.claim(run.ID, 1)...)
+	w.record(ledger.Unknown, w.claim(run.ID, 1)...)
 	w.resolve(run.ID, ledger.Pending, 0, old...) // they went out with another batch since
 	w.counts(run.ID, ledger.Counts{Unknown: 3})
 }
 
 func findingsThatNeedNoSibling(w *world) {
 	run := w.run(plan(), entries(1, 1)...)
-	w.settle(ledger.Unknown, w.claim(run.ID, 1)...)
+	w.record(ledger.Unknown, w.claim(run.ID, 1)...)
 	x := w.unknown(run.ID)[0]
 	e := entry(x.Item.ReferID)
 	e.Item.Number = "another parcel"
@@ -175,7 +175,7 @@ func findingsThatNeedNoSibling(w *world) {
 
 func firstAbsenceIsKept(w *world) {
 	run := w.run(plan(), entries(1, 2)...)
-	w.settle(ledger.Unknown, w.claim(run.ID, 1)...)
+	w.record(ledger.Unknown, w.claim(run.ID, 1)...)
 	x := w.unknown(run.ID)[0]
 	f := ledger.Resolution{Row: x.Row, Batch: x.Batch, State: ledger.Unknown, Reason: "absent once", AbsentSince: sent.Add(time.Hour), Fingerprint: "404 no\x00ne"}
 	have(w.Resolve(w.Context(), run.ID, []ledger.Resolution{f}))(w)
@@ -202,7 +202,7 @@ func reopensRejected(w *world) {
 	w.must(w.RecordOutcomes(w.Context(), []ledger.BatchOutcome{o, outcome(b[1], ledger.Rejected)}))
 	w.same("reopened", have(w.Reopen(w.Context(), run.ID, ledger.Rejected, ""))(w), int64(4))
 	w.counts(run.ID, ledger.Counts{Accepted: 2, Pending: 4})
-	w.settle(ledger.Accepted, w.claim(run.ID, 9)...)
+	w.record(ledger.Accepted, w.claim(run.ID, 9)...)
 	w.counts(run.ID, ledger.Counts{Accepted: 6})
 	for _, s := range []ledger.State{ledger.Accepted, ledger.Sending, ledger.Pending} {
 		if _, err := w.Reopen(w.Context(), run.ID, s, ""); err == nil {
@@ -238,7 +238,7 @@ func questionsAccepted(w *world) {
 }
 
 func checksFirst(w *world) {
-	w.settle(ledger.Accepted, w.claim(w.run(plan(), entries(1, 2)...).ID, 1)...)
+	w.record(ledger.Accepted, w.claim(w.run(plan(), entries(1, 2)...).ID, 1)...)
 	p := plan()
 	p.CheckFirst = true
 	run := w.run(p, entries(1, 7)...)
@@ -252,7 +252,7 @@ func checksFirst(w *world) {
 		}
 	}
 	w.resolve(run.ID, ledger.Pending, 5, rows...)
-	w.settle(ledger.Unknown, w.claim(run.ID, 1)...)
+	w.record(ledger.Unknown, w.claim(run.ID, 1)...)
 	if x := w.unknown(run.ID)[0]; x.Unsent || x.Ended.IsZero() {
 		w.Errorf("%v was not sent", x)
 	}
@@ -265,8 +265,8 @@ func controls(w *world) {
 	all[4].Item.ReferID = all[3].Item.ReferID
 	run := w.run(plan(), all...)
 	b := w.claim(run.ID, 2)
-	w.settle(ledger.Unknown, b[0])
-	w.settle(ledger.Accepted, b[1])
+	w.record(ledger.Unknown, b[0])
+	w.record(ledger.Accepted, b[1])
 	got := have(w.Controls(w.Context(), 2))(w)
 	w.same("controls", len(got), 2)
 	w.same("the first, alone of its order", got[0].Item, all[5].Item)
@@ -281,7 +281,7 @@ func proofs(w *world) {
 	ctx, at := w.Context(), time.UnixMilli(5000)
 	run := w.run(plan(), entries(1, 4)...)
 	b := w.claim(run.ID, 2)
-	w.settle(ledger.Unknown, b...)
+	w.record(ledger.Unknown, b...)
 	prove := func(shape string, state, in ledger.State, want bool, rows ...ledger.UnknownRow) {
 		w.Helper()
 		held := have(w.Prove(ctx, ledger.Proof{Shape: shape, State: state, Proven: at, Run: run.ID}, in, rows))(w)

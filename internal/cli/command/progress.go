@@ -261,8 +261,8 @@ func (p *CreateProgress) Checking(rows int64) {
 // Checked counts a checked row. Call it between two calls of Checking.
 func (p *CreateProgress) Checked() { p.checking.Add(1) }
 
-// Settled counts a recorded batch. Rows that are to be sent again or unknown do not count as done.
-func (p *CreateProgress) Settled(b ledger.Batch, r *tracking.Reply) {
+// Recorded counts a recorded batch. Rows that are to be sent again or unknown do not count as done.
+func (p *CreateProgress) Recorded(b ledger.Batch, r *tracking.Reply) {
 	if r.Outcome != tracking.OutcomeNotSent {
 		p.mu.Lock()
 		p.requests++
@@ -280,7 +280,7 @@ func (p *CreateProgress) Resolved(state ledger.State, rows int64) {
 	}
 }
 
-// Counted raises the number of rows done to settled, which includes rows that other processes have settled.
-func (p *CreateProgress) Counted(settled int64) {
-	p.AddKnown(max(min(settled, p.total)-p.Done(), 0))
+// Counted raises the number of rows done to recorded, which includes rows that other processes have recorded.
+func (p *CreateProgress) Counted(recorded int64) {
+	p.AddKnown(max(min(recorded, p.total)-p.Done(), 0))
 }

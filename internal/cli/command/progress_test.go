@@ -131,9 +131,9 @@ func TestCreateProgressOfAFirstRow(t *testing.T) {
 		var out bytes.Buffer
 		p := NewCreateProgress(term.New(nil, &out, &out, term.Facts{}), 2001, 3)
 		time.Sleep(4 * time.Second)
-		p.Settled(ledger.Batch{Rows: make([]ledger.BatchRow, 1)}, &tracking.Reply{Outcome: tracking.OutcomeAccepted})
+		p.Recorded(ledger.Batch{Rows: make([]ledger.BatchRow, 1)}, &tracking.Reply{Outcome: tracking.OutcomeAccepted})
 		time.Sleep(2 * time.Second)
-		p.Settled(ledger.Batch{Rows: make([]ledger.BatchRow, 1000)}, &tracking.Reply{Outcome: tracking.OutcomeUnknown})
+		p.Recorded(ledger.Batch{Rows: make([]ledger.BatchRow, 1000)}, &tracking.Reply{Outcome: tracking.OutcomeUnknown})
 		p.Resolved(ledger.Accepted, 1000)
 		time.Sleep(5 * time.Second)
 		p.Stop()
@@ -151,7 +151,7 @@ func TestCreateProgress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
 		p := NewCreateProgress(term.New(nil, &out, &out, term.Facts{}), 2500, 3)
-		p.Settled(ledger.Batch{Rows: make([]ledger.BatchRow, 1000)}, &tracking.Reply{Outcome: tracking.OutcomeAccepted})
+		p.Recorded(ledger.Batch{Rows: make([]ledger.BatchRow, 1000)}, &tracking.Reply{Outcome: tracking.OutcomeAccepted})
 		time.Sleep(6 * time.Second)
 		p.Checking(40)
 		p.Checked()
@@ -166,14 +166,14 @@ func TestCreateProgress(t *testing.T) {
 	})
 }
 
-// Rows that another process settles are not left; the rate is that of this one.
+// Rows that another process records are not left; the rate is that of this one.
 func TestCreateProgressCountsRowsOfOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
 		p := NewCreateProgress(term.New(nil, &out, &out, term.Facts{}), 4000, 4)
 		p.Counted(-10) // less than what is known
 		time.Sleep(4 * time.Second)
-		p.Settled(ledger.Batch{Rows: make([]ledger.BatchRow, 1000)}, &tracking.Reply{Outcome: tracking.OutcomeAccepted})
+		p.Recorded(ledger.Batch{Rows: make([]ledger.BatchRow, 1000)}, &tracking.Reply{Outcome: tracking.OutcomeAccepted})
 		p.Counted(3000)
 		time.Sleep(2 * time.Second)
 		p.Counted(5000) // of other rows, too

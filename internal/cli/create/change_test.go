@@ -177,7 +177,10 @@ func TestInputThatChangesWhileItIsSent(t *testing.T) {
 			t.Error(err)
 		}
 	})}
-	err = runCreate(t.Context(), call, createOptions{Files: []string{path}, Flags: input.Flags{Format: "auto"}, Options: send.Options{Unknown: "reconcile", Settle: "2m"}})
+	err = runCreate(t.Context(), call, createOptions{
+		Files: []string{path}, Flags: input.Flags{Format: "auto"},
+		Options: send.Options{Unknown: "reconcile", RecheckDelay: "2m"},
+	})
 	code, hint := command.CodeAndHint(err)
 	var res send.Result
 	if err := json.Unmarshal(stdout.Bytes(), &res); err != nil {

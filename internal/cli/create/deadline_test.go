@@ -74,7 +74,7 @@ func TestCreateEndsWithItsTimeout(t *testing.T) {
 				tt.busy(t, db)
 			}
 			call, _, stderr := clitest.Call(t, "WAYBILL_BASE_URL="+service.URL, "WAYBILL_API_KEY=k1", "WAYBILL_STORE="+place, "WAYBILL_TIMEOUT=1500ms")
-			tt.options.Files, tt.options.Unknown, tt.options.Settle = []string{input}, "reconcile", "2m"
+			tt.options.Files, tt.options.Unknown, tt.options.RecheckDelay = []string{input}, "reconcile", "2m"
 			err := runCreate(t.Context(), call, tt.options)
 			if code, _ := command.CodeAndHint(err); code != tt.code || !strings.Contains(err.Error(), tt.says) {
 				t.Errorf("status %d: %v; want %d, %q", code, err, tt.code, tt.says)

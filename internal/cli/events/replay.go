@@ -140,7 +140,7 @@ func runReplay(ctx context.Context, c *command.Call, o replayOptions) error {
 		}
 	}
 	if !o.Corrupt {
-		k.settle = func(res forward.Result) error { return sender.RecordAttempt(ctx, res) }
+		k.record = func(res forward.Result) error { return sender.RecordAttempt(ctx, res) }
 	}
 	k.noteSeed("")
 	return k.run(ctx, len(sender.Items))

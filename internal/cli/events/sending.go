@@ -95,7 +95,7 @@ type sending struct {
 	kind    string                     // type of the JSON lines
 	several bool                       // send to several targets
 	fill    func(*Sent, int)           // adds details of the item sent
-	settle  func(forward.Result) error // records a result
+	record  func(forward.Result) error // records a result
 	options sendingOptions
 	chosen  []string // flags that repeat random choices
 
@@ -124,7 +124,7 @@ func newSending(c *command.Call, o sendingOptions) (*sending, error) {
 		return nil, err
 	}
 	return &sending{
-		call: c, options: o, unexpected: map[int]int{}, settle: func(forward.Result) error { return nil },
+		call: c, options: o, unexpected: map[int]int{}, record: func(forward.Result) error { return nil },
 		Series: forward.Series{Client: client, Gate: pace.New(1, o.Rate), Faults: o.Faults, Expect: expect},
 	}, nil
 }
@@ -146,7 +146,7 @@ func (k *sending) run(ctx context.Context, n int) error {
 			return err
 		}
 	}
-	k.OnResult = func(r forward.Result) error { return errors.Join(k.settle(r), k.print(r)) }
+	k.OnResult = func(r forward.Result) error { return errors.Join(k.record(r), k.print(r)) }
 	tally, err := k.Run(ctx, k.call.Hard(ctx), n)
 	return errors.Join(k.outcome(tally, err), k.printSummary(tally, time.Since(began)))
 }

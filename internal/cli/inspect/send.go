@@ -43,7 +43,7 @@ type sentJSON struct {
 	events.Sent
 	Signed    bool     `json:"signed"`    // anew
 	Synthetic bool     `json:"synthetic"` // its body was edited: it says that waybill made it up
-	Settled   bool     `json:"settled"`   // it had been given up, and is sent now
+	Recovered bool     `json:"settled"`   // it had been given up, and is sent now
 	Notes     []string `json:"notes"`
 }
 
@@ -115,7 +115,7 @@ func (p *Page) send(r *http.Request) (any, error) {
 		if err := sender.RecordAttempt(r.Context(), res); err != nil {
 			j.Notes = append(j.Notes, "the result could not be stored: "+p.explain(err).Message)
 		} else {
-			j.Settled = item.Entry != nil && j.Problem == "" && forward.Problem(res.Answer, res.Err) == ""
+			j.Recovered = item.Entry != nil && j.Problem == "" && forward.Problem(res.Answer, res.Err) == ""
 		}
 	}
 	return j, nil
@@ -147,10 +147,10 @@ func (p *Page) signer(o sendOptions) (*events.Signer, []string, error) {
 	return signer, []string{}, err
 }
 
-// deadEntry returns the outbox entry of a delivery that was given up at a target, or nil. A new attempt settles it.
+// deadEntry returns the outbox entry of a delivery that was given up at a target, or nil. A new attempt updates it.
 func (p *Page) deadEntry(ctx context.Context, d found, t forward.Target) (*inbox.OutboxEntry, error) {
 	if d.Refused || d.Verified != inbox.Yes {
-		return nil, nil //nolint:nilnil // nothing to settle
+		return nil, nil //nolint:nilnil // nothing to update
 	}
 	all, err := d.db.Forwardings.ForwardingsOf(ctx, d.Seq)
 	for _, f := range all {

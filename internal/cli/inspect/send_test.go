@@ -46,7 +46,9 @@ func TestSendAgain(t *testing.T) {
 
 	j := k.sent("1", `{"target":"1"}`)
 	got := <-e.got
-	if j.Type != "replay" || j.ID != "1" || j.Attempt != 2 || j.Status != 202 || !j.Expected || j.Reply != "thanks" || j.Problem != "" || j.Signed || j.Synthetic || j.Settled || j.Target != e.URL+"/hook" || len(j.Notes) > 0 {
+	if j.Type != "replay" || j.ID != "1" || j.Attempt != 2 || j.Status != 202 || !j.Expected ||
+		j.Reply != "thanks" || j.Problem != "" || j.Signed || j.Synthetic || j.Recovered || j.Target != e.URL+"/hook" ||
+		len(j.Notes) > 0 {
 		t.Errorf("result %+v", j)
 	}
 	if got.body != body || got.uri != "/hook?own=1&q=1" || got.Get("X-Kept") != "1" || got.Get("Authorization") != "" || got.Get("X-Secret-Copy") != "" || got.Get(forward.HeaderSeq) != "1" || got.Get(forward.HeaderAttempt) != "2" ||
@@ -280,7 +282,7 @@ func giveUp(t *testing.T, db *store.DB, url string) int64 {
 	return sink.ID
 }
 
-func TestSendSettlesWhatWasGivenUp(t *testing.T) {
+func TestSendRecoversWhatWasGivenUp(t *testing.T) {
 	e := newEndpoint(t, http.StatusOK, "")
 	k := newDesk(t, []string{e.URL, "http://127.0.0.1:1"}, func(db *store.DB) {
 		unverified := received("[" + eventText("b", "N2", "") + "]")
@@ -295,17 +297,19 @@ func TestSendSettlesWhatWasGivenUp(t *testing.T) {
 	if f := k.show("1").Forwarding; len(f) != 2 || f[0].State != "dead" || f[0].Status != 500 || f[0].Problem != "answered 500" || f[0].Reply != "broken\x1b" || f[0].GivenUpAt == nil || f[0].Attempts != 1 {
 		t.Errorf("forwarding %+v", f)
 	}
-	if j, got := k.sent("1", `{"target":"1","body":"[]"}`), <-e.got; j.Settled || state("1", 0) != "dead" {
-		t.Errorf("an edited copy settled it: %+v, %+v", j, got)
+	if j, got := k.sent("1", `{"target":"1","body":"[]"}`), <-e.got; j.Recovered || state("1", 0) != "dead" {
+		t.Errorf("an edited copy recovered it: %+v, %+v", j, got)
 	}
-	if j := k.sent("1", `{"target":"2"}`); j.Settled || j.Problem == "" || state("1", 1) != "dead" {
-		t.Errorf("a failure settled it: %+v", j)
+	if j := k.sent("1", `{"target":"2"}`); j.Recovered || j.Problem == "" || state("1", 1) != "dead" {
+		t.Errorf("a failure recovered it: %+v", j)
 	}
-	if j, got := k.sent("1", `{"target":"1"}`), <-e.got; !j.Settled || state("1", 0) != "sent" || got.Get(forward.HeaderAttempt) != "2" {
-		t.Errorf("%+v, %+v; want it settled", j, got)
+	if j, got := k.sent("1", `{"target":"1"}`), <-e.got; !j.Recovered || state("1", 0) != "sent" ||
+		got.Get(forward.HeaderAttempt) != "2" {
+		t.Errorf("%+v, %+v; want it recovered", j, got)
 	}
-	if j, _ := k.sent("2", `{"target":"1"}`), <-e.got; j.Settled || state("2", 0) != "dead" || strings.Join(j.Notes, "; ") != "not verified: delivery 2" {
-		t.Errorf("an unverified delivery was settled: %+v", j)
+	if j, _ := k.sent("2", `{"target":"1"}`), <-e.got; j.Recovered || state("2", 0) != "dead" ||
+		strings.Join(j.Notes, "; ") != "not verified: delivery 2" {
+		t.Errorf("an unverified delivery was recovered: %+v", j)
 	}
 }
 

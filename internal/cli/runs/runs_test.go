@@ -25,11 +25,12 @@ func TestRunsWithoutAStore(t *testing.T) {
 		run  string
 		code command.Code
 	}{{"1", command.NotFound}, {"0", command.Usage}, {"x", command.Usage}} {
+		options := send.Options{Unknown: "keep", RecheckDelay: "1s"}
 		for what, err := range map[string]error{
 			"show":    runShow(t.Context(), c, showOptions{Run: tt.run}),
 			"rows":    runRows(t.Context(), c, tt.run, nil),
 			"dismiss": runDismiss(t.Context(), c, tt.run, ""),
-			"resume":  runResume(t.Context(), c, resumeOptions{Run: tt.run, Options: send.Options{Unknown: "keep", Settle: "1s"}}),
+			"resume":  runResume(t.Context(), c, resumeOptions{Run: tt.run, Options: options}),
 		} {
 			if code, hint := command.CodeAndHint(err); code != tt.code || hint == "" {
 				t.Errorf("%s %s: status %d, %v, hint %q; want %d and a hint", what, tt.run, code, err, hint, tt.code)

@@ -186,7 +186,7 @@ func (k *Execution) send(ctx context.Context, client *api.Client, rows int64) (r
 	contracts := bulk.Store{Queue: db.Queue, UnknownRows: db.Unknown, Accounts: db.Accounts, Trackings: db.Trackings}
 	job := bulk.Job{Ledger: contracts, Service: service{client, k.Run.Plan.Mode}, Gate: k.Call.Gate}
 	job.Run, job.Feed, job.Policy = k.Run, k.Feed, k.Policy
-	job.Settled, job.Resolved, job.Failing = progress.Settled, progress.Resolved, progress.Failing
+	job.Recorded, job.Resolved, job.Failing = progress.Recorded, progress.Resolved, progress.Failing
 	job.Checking, job.Checked = progress.Checking, progress.Checked
 	if !k.Policy.RetryAbsent { // else accepted rows remain to be checked too
 		job.Counted = func(c ledger.Counts) { progress.Counted(c.Accepted + c.Rejected - k.apart) }

@@ -16,7 +16,7 @@ type oneRun struct {
 
 func (h oneRun) Run(context.Context, int64) (ledger.RunSummary, error) { return h.run, nil }
 
-// Of a run that is continued, rows that were settled before are neither sent nor queried,
+// Of a run that is continued, rows that were recorded before are neither sent nor queried,
 // nor part of the progress.
 func TestRemainingRows(t *testing.T) {
 	counts := ledger.Counts{Accepted: 100, Rejected: 20, Pending: 7, Sending: 3, Unknown: 5}

@@ -35,14 +35,14 @@ const (
 
 // Options are the flags of commands that send a run.
 type Options struct {
-	Unknown, Settle string
-	MaxRejects      int64
-	Wait            bool
-	SameAccount     bool
-	RetryRejected   bool
-	RetryAbsent     bool
-	CheckFirst      bool
-	SkipProof       bool
+	Unknown, RecheckDelay string
+	MaxRejects            int64
+	Wait                  bool
+	SameAccount           bool
+	RetryRejected         bool
+	RetryAbsent           bool
+	CheckFirst            bool
+	SkipProof             bool
 }
 
 // Flags adds the flags of every command that sends a run.
@@ -51,7 +51,7 @@ func (o *Options) Flags(cmd *cobra.Command) {
 	f.BoolVar(&o.Wait, "wait", false, "wait until processing has finished")
 	actions := []string{string(bulk.Reconcile), string(bulk.ResendOne), string(bulk.Resend), string(bulk.Keep)}
 	command.Choice(f, &o.Unknown, "unknown", actions[0], "`ACTION` for rows with unknown outcome", actions...)
-	f.StringVar(&o.Settle, "settle", "2m", "`DURATION` between the two checks that an unknown row does not exist")
+	f.StringVar(&o.RecheckDelay, "settle", "2m", "`DURATION` between the two checks that an unknown row does not exist")
 	f.Int64Var(&o.MaxRejects, "max-rejects", 100, "stop after more than `N` rejected rows (0 for no limit)")
 	f.BoolVar(&o.SkipProof, "skip-proof", false, "take the service's responses for what they seem to mean, unchecked")
 	f.BoolVar(&o.SameAccount, "same-account", false, "the API key is new, the account is the same")
@@ -71,7 +71,7 @@ const RowsSection = "Rejected and unknown rows"
 
 // Policy returns the policy that the flags and settings describe.
 func (o *Options) Policy(cfg config.Config) (bulk.Policy, error) {
-	settle, err := config.ParseDuration(o.Settle)
+	recheckDelay, err := config.ParseDuration(o.RecheckDelay)
 	if err != nil {
 		return bulk.Policy{}, command.Usagef("--settle 2m", "--settle: %w", err)
 	}
@@ -86,7 +86,7 @@ func (o *Options) Policy(cfg config.Config) (bulk.Policy, error) {
 		return bulk.Policy{}, command.Usagef("omit --unknown", "--absent can't be used with --unknown %s", o.Unknown)
 	}
 	p := bulk.Policy{
-		Unknown: unknown, RecheckDelay: settle, MaxRejects: o.MaxRejects,
+		Unknown: unknown, RecheckDelay: recheckDelay, MaxRejects: o.MaxRejects,
 		RetryRejected: o.RetryRejected && !o.RetryAbsent, RetryAbsent: o.RetryAbsent,
 		SkipProof: o.SkipProof, VerifyPending: o.CheckFirst, Workers: cfg.Concurrency,
 		ConnectFor: connectTimeout, GiveUpAfter: pauseTimeout, QueryTimeout: command.QueryTimeout,

@@ -176,9 +176,9 @@ func (e *erasing) report(ended bool) error {
 	d, c := &e.done, e.call
 	asked, missing := int64(len(e.queries)), int64(len(e.missing))
 	j := erasedJSON{e.db.Path, asked, missing, ended && len(e.left) == 0, *d, d.Shared, append([]string{}, e.left...)}
-	if d.Unsettled > 0 {
+	if d.UnknownRows > 0 {
 		c.IO.Warning("Of the erased rows, %s had an unknown outcome: the service may have them",
-			command.Plural(d.Unsettled, "row"))
+			command.Plural(d.UnknownRows, "row"))
 	}
 	if d.Shared > 0 {
 		c.IO.Note("Kept: what is known of %s shared with another shipment; --tracking-number erases all with a number",

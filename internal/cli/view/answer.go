@@ -29,7 +29,7 @@ type Tracking struct {
 	StatusTrack    string          `json:"statusTrack"`
 	StatusName     string          `json:"statusName,omitempty"` // from `statuses` in the configuration
 	Reason         string          `json:"reason,omitempty"`     // why the service rejected it
-	ledger.Settled
+	ledger.CloseReason
 	LatestEvent          string          `json:"latestEvent"`
 	LatestCheckpointTime string          `json:"latestCheckpointTime,omitempty"`
 	Error                json.RawMessage `json:"error,omitempty"`    // as sent, of phase error
@@ -95,7 +95,7 @@ func (n StatusFormatter) Tracking(l *Line) Tracking {
 	st := l.known()
 	j := Tracking{
 		ReferID: l.ReferID, TrackingNumber: l.Number, State: st.State, Run: l.run(), Phase: l.Phase,
-		CarrierCode: l.CarrierCode, RouterID: l.RouterID, Reason: l.Reason, Settled: l.Settled,
+		CarrierCode: l.CarrierCode, RouterID: l.RouterID, Reason: l.Reason, CloseReason: l.CloseReason,
 		Status: JSONOrNull(l.Status), StatusLabel: l.StatusLabel, StatusTrack: l.StatusTrack,
 		LatestEvent: l.LatestEvent, LatestCheckpointTime: l.LatestTime, Error: optional(l.Error),
 		LearntAt: TimeOrNull(l.Learnt), LearntFrom: l.Source, Own: json.RawMessage(st.Own),

@@ -271,15 +271,15 @@ func UTCMinute(s string) string {
 
 // Counts lists the number of rows per state, with rejected rows split by kind.
 func Counts(s ledger.RunSummary) string {
-	var settled string
+	var closed string
 	if s.Superseded > 0 {
-		settled = command.Number(s.Superseded) + " superseded, "
+		closed = command.Number(s.Superseded) + " superseded, "
 	}
 	if s.Dismissed > 0 {
-		settled += command.Number(s.Dismissed) + " dismissed, "
+		closed += command.Number(s.Dismissed) + " dismissed, "
 	}
 	text := fmt.Sprintf("%s accepted, %s rejected, %s%s unknown, %s pending",
-		command.Number(s.Accepted()), command.Number(s.Rejected()), settled,
+		command.Number(s.Accepted()), command.Number(s.Rejected()), closed,
 		command.Number(s.Counts.Unknown), command.Number(s.Counts.Pending+s.Counts.Sending))
 	if s.Elsewhere > 0 {
 		text += fmt.Sprintf("; %s accepted in other runs", command.Number(s.Elsewhere))
@@ -318,7 +318,7 @@ type Row struct {
 	CarrierCode       string       `json:"carrierCode,omitempty"`
 	State             ledger.State `json:"state"`
 	Reason            string       `json:"reason"`
-	ledger.Settled
+	ledger.CloseReason
 	Duplicate bool `json:"duplicate,omitempty"` // the same pair is earlier in the input
 	Row       int  `json:"row,omitempty"`       // of a table, that a spreadsheet shows it in
 }
@@ -328,7 +328,7 @@ func NewRow(row ledger.Row) Row {
 	return Row{
 		File: row.File, Line: row.Line, Row: row.Row, Duplicate: row.Repeat, State: row.State, Reason: row.Reason,
 		ReferID: row.Item.ReferID, RawTrackingNumber: row.Item.Number, CarrierCode: row.Item.CarrierCode,
-		Settled: row.Settled,
+		CloseReason: row.CloseReason,
 	}
 }
 

@@ -38,7 +38,7 @@ type Summary struct {
 	kinds     []statusKey         // by [query.Counted] number, for Recount
 }
 
-// Phases of settled rows.
+// Phases of closed rows.
 const (
 	superseded = ledger.Phase(ledger.Superseded)
 	dismissed  = ledger.Phase(ledger.Dismissed)

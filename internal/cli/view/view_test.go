@@ -48,8 +48,8 @@ func TestSummary(t *testing.T) {
 			name: "each phase by its word",
 			add: []query.Tracking{
 				phase(ledger.Absent), phase(query.NotSent), phase(query.Undecided), phase(query.Rejected),
-				{Phase: query.Rejected, Settled: ledger.Settled{Superseded: true}},
-				{Phase: query.Rejected, Settled: ledger.Settled{Dismissed: time.Unix(1, 0)}},
+				{Phase: query.Rejected, CloseReason: ledger.CloseReason{Superseded: true}},
+				{Phase: query.Rejected, CloseReason: ledger.CloseReason{Dismissed: time.Unix(1, 0)}},
 			},
 			want: "6 trackings: 1 rejected · 1 superseded · 1 dismissed · 1 not found · 1 not sent yet · 1 not reported",
 		},
@@ -135,8 +135,8 @@ func TestSummaryJSON(t *testing.T) {
 	s := view.NewSummary(nil)
 	s.AddCount(ledger.StatusCount{Phase: ledger.Absent, Trackings: 1})
 	s.AddCount(count("1", "DELIVERED", "delivered", 2))
-	settled := query.Tracking{Phase: query.Rejected, Settled: ledger.Settled{Superseded: true}}
-	s.AddResult(query.Result{Trackings: []query.Tracking{settled}})
+	closed := query.Tracking{Phase: query.Rejected, CloseReason: ledger.CloseReason{Superseded: true}}
+	s.AddResult(query.Result{Trackings: []query.Tracking{closed}})
 	got, err := json.Marshal(s.JSON())
 	if err != nil {
 		t.Fatal(err)
@@ -159,11 +159,11 @@ func TestKnown(t *testing.T) {
 		"sending":         {State: ledger.Sending},
 		"unknown":         {State: ledger.Unknown},
 		"rejected":        {State: ledger.Rejected},
-		"superseded":      {State: ledger.Rejected, Settled: ledger.Settled{Superseded: true}},
-		"dismissed":       {State: ledger.Rejected, Settled: ledger.Settled{Dismissed: at}},
+		"superseded":      {State: ledger.Rejected, CloseReason: ledger.CloseReason{Superseded: true}},
+		"dismissed":       {State: ledger.Rejected, CloseReason: ledger.CloseReason{Dismissed: at}},
 		"not found":       {State: ledger.Accepted, Sighting: &ledger.Sighting{Phase: ledger.Absent}},
 		"DELIVERED (1)": {
-			State: ledger.Rejected, Settled: ledger.Settled{Superseded: true},
+			State: ledger.Rejected, CloseReason: ledger.CloseReason{Superseded: true},
 			Sighting: &ledger.Sighting{Phase: ledger.Processed, Status: "1", StatusLabel: "DELIVERED"},
 		},
 	} {
@@ -288,7 +288,7 @@ func TestPhaseStyle(t *testing.T) {
 		{processed("77", "", ""), term.Bad},
 		{processed("78", "", ""), term.Normal},
 		{query.Tracking{Phase: query.Rejected}, term.Bad},
-		{query.Tracking{Phase: query.Rejected, Settled: ledger.Settled{Superseded: true}}, term.Faint},
+		{query.Tracking{Phase: query.Rejected, CloseReason: ledger.CloseReason{Superseded: true}}, term.Faint},
 		{query.Tracking{Phase: ledger.Absent}, term.Bad},
 		{query.Tracking{Phase: ledger.Processing}, term.Normal},
 		{query.Tracking{Phase: query.NotAsked}, term.Faint},

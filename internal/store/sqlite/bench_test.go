@@ -148,8 +148,8 @@ func BenchmarkStage(b *testing.B) {
 	}
 }
 
-// BenchmarkClaimSettle takes every batch of a run through its states.
-func BenchmarkClaimSettle(b *testing.B) {
+// BenchmarkClaimRecord takes every batch of a run through its states.
+func BenchmarkClaimRecord(b *testing.B) {
 	for _, c := range []struct {
 		name          string
 		n, size, take int
@@ -168,7 +168,7 @@ func BenchmarkClaimSettle(b *testing.B) {
 	}
 }
 
-// sendAll claims and settles what is pending, as two workers would.
+// sendAll claims and records what is pending, as two workers would.
 func sendAll(b *testing.B, d *store.DB, run int64, take int) {
 	b.Helper()
 	var wg sync.WaitGroup

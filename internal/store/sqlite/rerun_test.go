@@ -118,7 +118,7 @@ func TestPrunedRerunsTakeNoRoom(t *testing.T) {
 	}
 }
 
-// acceptAll settles all batches of a run.
+// acceptAll accepts all batches of a run.
 func acceptAll(t *testing.T, d *store.DB, run int64) error {
 	t.Helper()
 	for {
