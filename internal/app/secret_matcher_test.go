@@ -8,7 +8,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/webhook"
 )
 
-func TestSecretsAreHeldBackAfterTheyChange(t *testing.T) {
+func TestSecretsAreMaskedAfterTheyChange(t *testing.T) {
 	now := time.Now()
 	secret, broken := "the-old-secret", false
 	h := &secretMatcher{read: func() ([]webhook.Secret, error) {
@@ -23,7 +23,7 @@ func TestSecretsAreHeldBackAfterTheyChange(t *testing.T) {
 	check := func(value string, after time.Duration, want bool) {
 		t.Helper()
 		if got := h.matches(value, now.Add(after)); got != want {
-			t.Errorf("%q after %v: held back %v; want %v", value, after, got, want)
+			t.Errorf("%q after %v: masked %v; want %v", value, after, got, want)
 		}
 	}
 	check("Bearer the-old-secret", 0, true)

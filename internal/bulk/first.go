@@ -134,16 +134,16 @@ func (d *dispatch) claimFirst(soft context.Context) ([]ledger.Batch, error) {
 		}
 	}
 	ctx := context.WithoutCancel(soft)
-	one, err := d.claimBatches(ctx, 1, 1)
-	if err != nil || len(one) == 0 || d.firstNoted {
-		return one, err
+	claimed, err := d.claimBatches(ctx, 1, 1)
+	if err != nil || len(claimed) == 0 || d.firstNoted {
+		return claimed, err
 	}
 	d.firstNoted = true
 	c, err := d.Ledger.CountRows(ctx, d.Run.ID)
 	if c.Pending > 0 {
 		d.Note("First run for this account: sending one row first")
 	}
-	return one, err
+	return claimed, err
 }
 
 func describeEvidence(e tracking.Evidence) string {

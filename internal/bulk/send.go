@@ -183,10 +183,10 @@ func (d *dispatch) exchangeBatch(
 // create sends a batch while no other process can have it. Otherwise the reply is nil: nothing was sent, the pass
 // ends, and the batch is pending again. The error says that others have it, or that the store can't be reached.
 func (d *dispatch) create(ctx, soft context.Context, b ledger.Batch, pass *pace.Pass) (*tracking.Reply, error) {
-	held := func() error { return d.Ledger.Held(b.Owner) }
-	if held() == nil {
-		reply := d.Service.Create(tracking.WithAllowed(ctx, held), b.Items())
-		if reply.Outcome != tracking.OutcomeNotSent || held() == nil {
+	owned := func() error { return d.Ledger.CheckOwner(b.Owner) }
+	if owned() == nil {
+		reply := d.Service.Create(tracking.WithAllowed(ctx, owned), b.Items())
+		if reply.Outcome != tracking.OutcomeNotSent || owned() == nil {
 			return reply, nil
 		}
 	}
@@ -213,9 +213,9 @@ func (d *dispatch) nextBatch(
 		if err != nil {
 			return ledger.Batch{}, nil, nil //nolint:nilerr // the end of soft is not an error
 		}
-		one, err := claim(soft)
-		if err == nil && len(one) > 0 {
-			return one[0], pass, nil
+		claimed, err := claim(soft)
+		if err == nil && len(claimed) > 0 {
+			return claimed[0], pass, nil
 		}
 		pass.Release()
 		if err != nil || !d.waitForOutcome(before) {
@@ -237,8 +237,8 @@ func (d *dispatch) waitForOutcome(before int) bool {
 // claimOne returns no batch if none is pending. If batches are claimed one at a time, workers claim concurrently.
 func (d *dispatch) claimOne(soft context.Context) ([]ledger.Batch, error) {
 	if d.Feed != nil {
-		if one, err := d.claimFed(soft); len(one) > 0 || err != nil || soft.Err() != nil {
-			return one, err
+		if fed, err := d.claimFed(soft); len(fed) > 0 || err != nil || soft.Err() != nil {
+			return fed, err
 		}
 	}
 	ctx := context.WithoutCancel(soft)
@@ -275,8 +275,8 @@ func (d *dispatch) claimBatches(ctx context.Context, n, size int) ([]ledger.Batc
 // next rows are staged. They claim as many at once as can be sent in the time that a claim takes.
 func (d *dispatch) claimFed(soft context.Context) ([]ledger.Batch, error) {
 	for {
-		if one := d.enqueue(nil); len(one) > 0 {
-			return one, nil
+		if next := d.enqueue(nil); len(next) > 0 {
+			return next, nil
 		}
 		full, err := d.Feed.take(soft, d.claimsFed)
 		if len(full) == 0 || err != nil {
@@ -294,8 +294,8 @@ func (d *dispatch) claimFed(soft context.Context) ([]ledger.Batch, error) {
 		d.inFlight += len(claimed)
 		d.claimTook = time.Since(began)
 		d.mu.Unlock()
-		if one := d.enqueue(claimed); len(one) > 0 {
-			return one, nil
+		if next := d.enqueue(claimed); len(next) > 0 {
+			return next, nil
 		}
 	}
 }
@@ -319,9 +319,9 @@ func (d *dispatch) enqueue(claimed []ledger.Batch) []ledger.Batch {
 
 // dequeue removes and returns a batch, if there is one. The queue must be locked.
 func (d *dispatch) dequeue() []ledger.Batch {
-	one := d.queue[:min(len(d.queue), 1)]
-	d.queue = d.queue[len(one):]
-	return one
+	next := d.queue[:min(len(d.queue), 1)]
+	d.queue = d.queue[len(next):]
+	return next
 }
 
 // capBatchRows lowers maxRows to rows, unless rows is 0, and returns maxRows.

@@ -211,8 +211,8 @@ func (pr *prover) proveNotTaken(ctx context.Context, shape string, rows []ledger
 		return nil
 	}
 	if seen[tracking.PresenceNamed] {
-		held, err := pr.recordProof(ctx, shape, ledger.Unknown, ledger.Unknown, rows)
-		if held {
+		recorded, err := pr.recordProof(ctx, shape, ledger.Unknown, ledger.Unknown, rows)
+		if recorded {
 			pr.Warn("the service stored rows of a batch that it refused with %d; from now on, the rows of such batches "+
 				"are checked one by one (`waybill doctor` lists what is proven)", status)
 		}
@@ -238,11 +238,11 @@ func (pr *prover) recordProof(
 	ctx context.Context, shape string, means, in ledger.State, rows []ledger.UnknownRow,
 ) (bool, error) {
 	p := ledger.Proof{Shape: shape, State: means, Proven: time.Now(), Run: pr.Run.ID}
-	held, err := pr.Ledger.Prove(context.WithoutCancel(ctx), p, in, rows)
-	if held && err == nil {
+	recorded, err := pr.Ledger.Prove(context.WithoutCancel(ctx), p, in, rows)
+	if recorded && err == nil {
 		pr.proven[shape] = means
 	}
-	return held, err
+	return recorded, err
 }
 
 // proveRows returns the proven presences, with one row that is not proven to be present.

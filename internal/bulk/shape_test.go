@@ -40,8 +40,8 @@ func distrusting(db *store.DB, run ledger.Run, s bulk.Service) *bulk.Job {
 func proven(t *testing.T, db *store.DB, status int, state ledger.State, at time.Time) {
 	t.Helper()
 	p := ledger.Proof{Shape: "v2 " + shapeOf(status), State: state, Proven: at, Run: 1}
-	if held, err := db.Prove(t.Context(), p, ledger.Unknown, nil); err != nil || !held {
-		t.Fatal(held, err)
+	if recorded, err := db.Prove(t.Context(), p, ledger.Unknown, nil); err != nil || !recorded {
+		t.Fatal(recorded, err)
 	}
 }
 

@@ -130,7 +130,7 @@ func (a *adder) add(ctx context.Context, chunk []ledger.Entry) error {
 }
 
 const (
-	maxHeldRows = 24 * 1024 // of full batches in memory; later batches are read from the ledger
+	maxFullRows = 24 * 1024 // of full batches in memory; later batches are read from the ledger
 	// maxHold is how long a portion waits for room. Other processes wait to stage, so it is no longer.
 	maxHold = 20 * time.Millisecond
 )
@@ -157,7 +157,7 @@ func BeginFeed(
 	}
 	f := &Feed{firstFull: make(chan struct{}), ended: make(chan struct{})}
 	f.run.Store(new(staging.Begin()))
-	f.full = make(chan ledger.Batch, 1+maxHeldRows/max(plan.BatchSize, 1))
+	f.full = make(chan ledger.Batch, 1+maxFullRows/max(plan.BatchSize, 1))
 	begun := make(chan bool, 2) // receives true once the run is visible, then false
 	go func() {
 		defer close(f.ended)
@@ -182,12 +182,12 @@ func BeginFeed(
 }
 
 func (f *Feed) put(full []ledger.Batch) {
-	held := time.After(maxHold)
+	tooLong := time.After(maxHold)
 	for _, b := range full {
 		select {
 		case f.full <- b:
 			f.firstOnce.Do(func() { close(f.firstFull) })
-		case <-held:
+		case <-tooLong:
 			return
 		}
 	}

@@ -66,7 +66,7 @@ type Spill struct {
 }
 
 type spillPart struct {
-	held   []byte
+	buffer []byte
 	blocks []span // in the file
 }
 
@@ -75,8 +75,8 @@ type span struct{ at, size int64 }
 // Add stores a record under a key. Callers must be able to separate the records.
 func (s *Spill) Add(key uint64, record ...byte) error {
 	p := &s.parts[key%spillParts]
-	p.held = append(p.held, record...)
-	if len(p.held) < spillBlock {
+	p.buffer = append(p.buffer, record...)
+	if len(p.buffer) < spillBlock {
 		return nil
 	}
 	if s.file == nil {
@@ -86,13 +86,13 @@ func (s *Spill) Add(key uint64, record ...byte) error {
 		}
 		s.file = f
 	}
-	if _, err := s.file.WriteAt(p.held, s.end); err != nil {
+	if _, err := s.file.WriteAt(p.buffer, s.end); err != nil {
 		return err
 	}
-	size := int64(len(p.held))
+	size := int64(len(p.buffer))
 	p.blocks = append(p.blocks, span{s.end, size})
 	s.end += size
-	p.held = p.held[:0]
+	p.buffer = p.buffer[:0]
 	return nil
 }
 
@@ -110,7 +110,7 @@ func (s *Spill) Parts(do func(records []byte) error) error {
 				return err
 			}
 		}
-		if err := do(append(all, p.held...)); err != nil {
+		if err := do(append(all, p.buffer...)); err != nil {
 			return err
 		}
 	}

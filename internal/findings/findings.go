@@ -150,12 +150,12 @@ type Collector struct {
 
 	groups []Group
 	spool  *os.File     // findings, a JSON line each; nil while all are held
-	held   bytes.Buffer // findings not yet in spool
+	buffer bytes.Buffer // findings not yet in spool
 	err    error        // the first error of keeping findings: no more are kept
 }
 
-// maxHeld is the size of findings, in bytes, that is held without a file: few findings need no temporary folder.
-const maxHeld = 1 << 20
+// maxBuffer is the size of findings, in bytes, that is held without a file: few findings need no temporary folder.
+const maxBuffer = 1 << 20
 
 // columns holds the places of a row's order and number, for [Finding.with].
 type columns struct{ ref, number Finding }
@@ -219,13 +219,13 @@ func (c *Collector) report(f Finding) {
 	if f.group == "" {
 		c.count(f)
 	}
-	err := json.NewEncoder(&c.held).Encode(spooled{f, f.group})
-	if err == nil && c.held.Len() >= maxHeld {
+	err := json.NewEncoder(&c.buffer).Encode(spooled{f, f.group})
+	if err == nil && c.buffer.Len() >= maxBuffer {
 		if c.spool == nil {
 			c.spool, err = disk.Temp()
 		}
 		if err == nil {
-			_, err = c.held.WriteTo(c.spool)
+			_, err = c.buffer.WriteTo(c.spool)
 		}
 	}
 	if err != nil {
@@ -312,7 +312,7 @@ func (c *Collector) countGrouped() error {
 
 func (c *Collector) spooled() iter.Seq2[spooled, error] {
 	return func(yield func(spooled, error) bool) {
-		var r io.Reader = bytes.NewReader(c.held.Bytes())
+		var r io.Reader = bytes.NewReader(c.buffer.Bytes())
 		if c.spool != nil {
 			r = io.MultiReader(bufio.NewReader(io.NewSectionReader(c.spool, 0, math.MaxInt64)), r)
 		}

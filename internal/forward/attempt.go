@@ -64,7 +64,7 @@ func (r *route) send(ctx context.Context, l inbox.OutboxEntry) (Answer, error) {
 		return Answer{}, err
 	}
 	if claims := r.forwarder.o.Claims; claims != nil {
-		if err := claims.Held(l.Owner); err != nil {
+		if err := claims.CheckOwner(l.Owner); err != nil {
 			return Answer{}, err
 		}
 	}

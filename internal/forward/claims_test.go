@@ -53,7 +53,7 @@ type claims struct {
 	asked int
 }
 
-func (c *claims) Held(owner string) error {
+func (c *claims) CheckOwner(owner string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.asked++
@@ -71,23 +71,23 @@ func (c *claims) set(lost bool) (asked int) {
 }
 
 // What another listener may have taken over is not sent. It costs no try, and goes on by itself.
-func TestSendsNothingThatIsNotHeld(t *testing.T) {
+func TestSendsNothingThatIsNotClaimed(t *testing.T) {
 	b, a := newBox(t), newApp(t)
-	held := &claims{lost: true}
+	lost := &claims{lost: true}
 	var mu sync.Mutex
 	var told []string
-	r := b.forward(forward.Options{Claims: held, OnStoreError: func(what string, err error) {
+	r := b.forward(forward.Options{Claims: lost, OnStoreError: func(what string, err error) {
 		mu.Lock()
 		defer mu.Unlock()
 		told = append(told, fmt.Sprintf("%s: %v", what, err))
 	}}, a.URL)
 	body := b.put("N1", inbox.Yes)
 	r.Wake()
-	until(t, "two tries", func() bool { return held.set(true) >= 2 })
+	until(t, "two tries", func() bool { return lost.set(true) >= 2 })
 	if got := a.received(); len(got) != 0 {
 		t.Errorf("sent: %q", got)
 	}
-	held.set(false)
+	lost.set(false)
 	until(t, "the delivery", func() bool { return slices.Equal(a.received(), []string{body}) })
 	r.stop()
 	if len(r.told()) != 1 || r.told()[0].Disposition != inbox.Sent {

@@ -95,8 +95,8 @@ func (d Delivery) Request() webhook.Request {
 	return webhook.Request{Method: d.Method, Path: d.Path, RawQuery: d.RawQuery, Header: d.Header, Body: d.Body}
 }
 
-// Judged returns d with the verdict of a scheme: verified or not, and why.
-func (d Delivery) Judged(scheme string, v webhook.Verdict) Delivery {
+// WithVerdict returns d with the verdict of a scheme: verified or not, and why.
+func (d Delivery) WithVerdict(scheme string, v webhook.Verdict) Delivery {
 	d.Verified, d.Scheme, d.Reason = No, scheme, v.Reason
 	d.SecretName, d.BodyAuthenticated = v.SecretName, v.BodyAuthenticated
 	if v.OK {

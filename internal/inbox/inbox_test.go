@@ -61,7 +61,7 @@ func TestRowsAreMarked(t *testing.T) {
 		{[]webhook.Field{{Name: "X"}}, webhook.Verdict{OK: true, BodyAuthenticated: true, SecretName: "env:S"}, inbox.Yes, false},
 		{made, webhook.Verdict{Reason: webhook.ReasonSignatureMismatch}, inbox.No, true},
 	} {
-		d := inbox.Delivery{Header: tt.header, Body: []byte(`[{"eventId":"a"},7]`)}.Judged("s", tt.verdict)
+		d := inbox.Delivery{Header: tt.header, Body: []byte(`[{"eventId":"a"},7]`)}.WithVerdict("s", tt.verdict)
 		if d.Verified != tt.verified || d.Scheme != "s" || d.Reason != tt.verdict.Reason || d.SecretName != tt.verdict.SecretName || d.BodyAuthenticated != tt.verdict.BodyAuthenticated {
 			t.Errorf("%+v after %+v", d, tt.verdict)
 		}

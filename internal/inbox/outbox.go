@@ -56,10 +56,10 @@ type Outbox interface {
 
 // Claims tells which outbox entries this process still holds.
 type Claims interface {
-	// Held returns nil while this process holds what was claimed as owner, see [OutboxEntry].Owner. Else the error
+	// CheckOwner returns nil while this process holds the claims of owner, see [OutboxEntry].Owner. Else the error
 	// matches [ErrNotClaimed]: others declared this process dead, or may have, since it can't reach the store. Senders
 	// call it right before each request. It costs nothing.
-	Held(owner string) error
+	CheckOwner(owner string) error
 }
 
 // Forwardings shows what sinks did with deliveries, and what entries wait for. It changes nothing.

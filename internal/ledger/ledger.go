@@ -169,7 +169,7 @@ func (s CloseReason) Refine(state State) State {
 // Batch holds the rows claimed for one request.
 type Batch struct {
 	ID    int64
-	Owner string // who claimed it, see [Queue].Held; empty if unclaimed
+	Owner string // who claimed it, see [Queue].CheckOwner; empty if unclaimed
 	Rows  []BatchRow
 }
 

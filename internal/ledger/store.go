@@ -48,10 +48,10 @@ type Queue interface {
 	// [Staging.Full] returned them. It does not read their rows again.
 	ClaimFull(ctx context.Context, run int64, full []Batch) ([]Batch, error)
 
-	// Held returns nil while this process holds what was claimed as owner, see [Batch].Owner. Else the error matches
+	// CheckOwner returns nil while this process holds the claims of owner, see [Batch].Owner. Else the error matches
 	// [ErrNotClaimed]: others declared this process dead, or may have, since it can't reach the store. Senders call it
 	// right before each request. It costs nothing.
-	Held(owner string) error
+	CheckOwner(owner string) error
 
 	// FirstPending returns the next pending row of the run's input, nil if none is pending.
 	FirstPending(ctx context.Context, run int64) (*UnknownRow, error)

@@ -116,7 +116,7 @@ func (r *Receiver) accept(w http.ResponseWriter, req *http.Request, b *body) {
 	d.Verified = how.Unverifiable
 	if how.Verify != nil {
 		v := how.Verify(d.Request(), d.ReceivedAt)
-		d = d.Judged(how.Scheme, v)
+		d = d.WithVerdict(how.Scheme, v)
 		if skew, ok := r.skew.Observe(v); ok {
 			r.o.Report.reportSkew(skew)
 		}

@@ -133,7 +133,7 @@ func New(o Options) *Receiver {
 }
 
 // Reload makes r verify deliveries by o from now on: only its Verify, Unverifiable, Scheme and Enforce are read. A
-// request under way is judged entirely by the options in force when it arrived.
+// request under way is verified entirely by the options in force when it arrived.
 func (r *Receiver) Reload(o Options) {
 	o.Unverifiable = cmp.Or(o.Unverifiable, inbox.Unknown)
 	r.verification.Store(&o)

@@ -64,7 +64,7 @@ type backlog[K any] struct {
 	first   []*entry[K]
 	read    *spool[K] // with older entries than written; both are nil until needed
 	written *spool[K]
-	held    int // entries in files
+	spilled int // entries in files
 }
 
 type spool[K any] struct {
@@ -75,10 +75,10 @@ type spool[K any] struct {
 	left int // entries not read
 }
 
-func (b *backlog[K]) len() int { return len(b.first) + b.held }
+func (b *backlog[K]) len() int { return len(b.first) + b.spilled }
 
 func (b *backlog[K]) push(e *entry[K]) error {
-	if b.held == 0 && len(b.first) < maxWaiting {
+	if b.spilled == 0 && len(b.first) < maxWaiting {
 		b.first = append(b.first, e)
 		return nil
 	}
@@ -90,7 +90,7 @@ func (b *backlog[K]) push(e *entry[K]) error {
 		w := bufio.NewWriter(f)
 		b.written = &spool[K]{file: f, w: w, enc: json.NewEncoder(w), dec: json.NewDecoder(bufio.NewReader(f))}
 	}
-	b.held++
+	b.spilled++
 	b.written.left++
 	return b.written.enc.Encode(e)
 }
@@ -107,7 +107,7 @@ func (b *backlog[K]) pop() (*entry[K], error) {
 		}
 	}
 	b.read.left--
-	b.held--
+	b.spilled--
 	e := new(entry[K])
 	return e, b.read.dec.Decode(e)
 }

@@ -108,16 +108,16 @@ func (a *Asker) askForParcels(ctx, entering context.Context, r *queryReply, parc
 		if p.Phase != Undecided || p.Number == "" {
 			continue
 		}
-		one := a.ask(ctx, entering, tracking.Query{Number: p.Number})
+		parcel := a.ask(ctx, entering, tracking.Query{Number: p.Number})
 		switch {
-		case ctx.Err() != nil, tracking.FailureOf(one.err).Temporary:
-			r.err = fmt.Errorf("parcel %q: %w", p.Number, one.err)
+		case ctx.Err() != nil, tracking.FailureOf(parcel.err).Temporary:
+			r.err = fmt.Errorf("parcel %q: %w", p.Number, parcel.err)
 			return
-		case errors.Is(one.err, tracking.ErrUnauthorized):
-			r.refused = fmt.Errorf("parcel %q: %w", p.Number, one.err)
+		case errors.Is(parcel.err, tracking.ErrUnauthorized):
+			r.refused = fmt.Errorf("parcel %q: %w", p.Number, parcel.err)
 			return
 		}
-		for _, t := range one.answer.Trackings {
+		for _, t := range parcel.answer.Trackings {
 			if tracking.SameNumber(t.Number, p.Number) && (t.ReferID == "" || t.ReferID == p.ReferID) {
 				t.ReferID = p.ReferID
 				r.parcels[p.Number] = t

@@ -211,10 +211,10 @@ func (k knownRow) tracking() Tracking {
 	if k.event == nil {
 		return t
 	}
-	held := follow.Tracking(*k.event)
-	held.ReferID, held.Number = t.ReferID, t.Number
-	held.CarrierCode, held.Error = cmp.Or(held.CarrierCode, t.CarrierCode), cmp.Or(held.Error, t.Error)
-	t.Tracking = held
+	reported := follow.Tracking(*k.event)
+	reported.ReferID, reported.Number = t.ReferID, t.Number
+	reported.CarrierCode, reported.Error = cmp.Or(reported.CarrierCode, t.CarrierCode), cmp.Or(reported.Error, t.Error)
+	t.Tracking = reported
 	return t
 }
 

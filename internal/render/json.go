@@ -91,18 +91,18 @@ func indentGrowth(encoded []byte) int {
 
 // List prints many values of one result as they are added: as an array, or as lines. It is not safe for concurrent use.
 type List struct {
-	ctx   context.Context //nolint:containedctx // a list is written within one call of its maker
-	p     *Printer
-	sink  sink
-	count int
-	held  []any // all values, if an expression needs the whole array
-	err   error
+	ctx    context.Context //nolint:containedctx // a list is written within one call of its maker
+	p      *Printer
+	sink   sink
+	count  int
+	values []any // all values, if an expression needs the whole array
+	err    error
 }
 
 // List begins a list. With jq, jsonl runs the expression on each element, and json on the whole array, which is then
 // held in memory until Close; otherwise memory use is constant. The end of the context ends a running expression.
 func (p *Printer) List(ctx context.Context) *List {
-	return &List{ctx: ctx, p: p, sink: sink{out: p.out, live: p.live}, held: []any{}}
+	return &List{ctx: ctx, p: p, sink: sink{out: p.out, live: p.live}, values: []any{}}
 }
 
 // Add prints the next element, or buffers it. After an error, it returns the same error again.
@@ -127,7 +127,7 @@ func (l *List) add(v any) error {
 		if err != nil {
 			return err
 		}
-		l.held = append(l.held, v)
+		l.values = append(l.values, v)
 		return nil
 	case l.p.format == JSONL:
 		l.sink.buf = append(append(l.sink.buf, encoded...), '\n')
@@ -155,7 +155,7 @@ func (l *List) close() error {
 		if l.err != nil {
 			return l.err
 		}
-		if err := l.p.query.run(l.ctx, l.held, &l.sink); err != nil {
+		if err := l.p.query.run(l.ctx, l.values, &l.sink); err != nil {
 			_ = l.sink.flush() // what there is of it; err is the cause
 			return err
 		}

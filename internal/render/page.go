@@ -77,10 +77,10 @@ func (p *page) row(r *Rows, cells []Cell) error {
 
 func (p *page) startStreaming(r *Rows) error {
 	p.widths = p.fit(r.sink.out.Width())
-	return p.writeHeld(r)
+	return p.writeBuffered(r)
 }
 
-func (p *page) writeHeld(r *Rows) error {
+func (p *page) writeBuffered(r *Rows) error {
 	rows := append([][]Cell{header(p.columns)}, p.rows...)
 	p.rows = nil
 	for _, row := range rows {
@@ -122,7 +122,7 @@ func (p *page) end(r *Rows) error {
 	widths := p.fit(r.sink.out.Width())
 	if p.needsLines(widths) {
 		p.widths = widths
-		return p.writeHeld(r)
+		return p.writeBuffered(r)
 	}
 	var b bytes.Buffer
 	t := tablewriter.NewTable(&b, layout(p.columns)...)

@@ -67,7 +67,7 @@ type form interface {
 	begin(r *Rows) error
 	// row writes or holds one row. It does not keep the slice.
 	row(r *Rows, cells []Cell) error
-	// end writes held rows.
+	// end writes buffered rows.
 	end(r *Rows) error
 }
 
@@ -106,7 +106,7 @@ func (r *Rows) Add(cells []Cell) error {
 	return r.err
 }
 
-// Flush writes held rows. It must be called after the last row. A table without rows still has a header.
+// Flush writes buffered rows. It must be called after the last row. A table without rows still has a header.
 func (r *Rows) Flush() error {
 	if r.start() == nil {
 		r.err = r.form.end(r)

@@ -126,7 +126,7 @@ type Verifier interface {
 }
 
 func verify(d inbox.Delivery, scheme string, v Verifier) inbox.Delivery {
-	return d.Judged(scheme, v.Verify(d.Request(), d.ReceivedAt))
+	return d.WithVerdict(scheme, v.Verify(d.Request(), d.ReceivedAt))
 }
 
 // Readmit stores a refused delivery in the inbox if it verifies now. It returns nil if it does not, or if it is there.

@@ -95,8 +95,8 @@ func (d *DB) Proofs(ctx context.Context) ([]ledger.Proof, error) {
 
 // Prove records a proof, see [ledger.Accounts].
 func (d *DB) Prove(ctx context.Context, p ledger.Proof, in ledger.State, rows []ledger.UnknownRow) (bool, error) {
-	return runFor(ctx, d, func(ctx context.Context, t *tx) (held bool) {
-		if held = len(t.stillInState(ctx, in, rows)) == len(rows); !held {
+	return runFor(ctx, d, func(ctx context.Context, t *tx) (unchanged bool) {
+		if unchanged = len(t.stillInState(ctx, in, rows)) == len(rows); !unchanged {
 			return false
 		}
 		t.exec(ctx, `INSERT INTO proofs (shape, state, proven, run_id) VALUES ($1, $2, $3, $4)

@@ -119,9 +119,9 @@ type Owners interface {
 	// gets another name.
 	Fence(ctx context.Context, on Queryer, name string) (bool, error)
 
-	// Held returns nil if nobody else can have taken over what this process's owner claimed under that name; else
+	// CheckOwner returns nil if nobody else can have taken over what this process's owner claimed under that name; else
 	// [ErrTakenOver] or [ErrCutOff].
-	Held(name string) error
+	CheckOwner(name string) error
 }
 
 // Clock is a monotonic clock, for ages that are compared across commands. Times of different clocks can't be compared.

@@ -101,7 +101,7 @@ func (l *lister) where(of subject) string {
 	return strings.Join(all, " AND ")
 }
 
-func (l *lister) whereUnheld() string { return l.where(ofSeen) + " AND " + unheld }
+func (l *lister) whereUnheld() string { return l.where(ofSeen) + " AND " + rowless }
 
 // likely converts a pattern or a name for LIKE on lower-case JSON. It matches too much where databases differ or JSON
 // has other characters; [ledger.Filter.Matches] decides.
@@ -313,7 +313,7 @@ func (l *lister) firstQuery(key sortKey) string {
 	if l.withoutRow() { // whether a sighting is held is looked up in key order
 		seen := first("SELECT s.id, s.refer_id, s.number, s.folded, s.router_id, "+key.unheld+
 			" AS k FROM sightings s WHERE s.id < 0 AND "+key.unheldToo+" AND "+l.where(ofSeen), "s.id", math.MaxInt64)
-		parts = append(parts, first("SELECT s.id, k FROM ("+seen+") AS s WHERE "+unheld, "s.id", l.f.Limit))
+		parts = append(parts, first("SELECT s.id, k FROM ("+seen+") AS s WHERE "+rowless, "s.id", l.f.Limit))
 	}
 	all := strings.Join(parts, ") AS p UNION ALL SELECT * FROM (")
 	return "SELECT id FROM (SELECT * FROM (" + all + ") AS p) AS l ORDER BY k" + l.direction() + ", id < 0, ABS(id)"

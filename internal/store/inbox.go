@@ -14,31 +14,31 @@ import (
 )
 
 // SetVerdict changes the verdict on a delivery, see [inbox.Verdicts].
-func (d *DB) SetVerdict(ctx context.Context, judged inbox.Delivery) (inbox.Receipt, error) {
+func (d *DB) SetVerdict(ctx context.Context, changed inbox.Delivery) (inbox.Receipt, error) {
 	return runFor(ctx, d, func(ctx context.Context, t *tx) inbox.Receipt {
-		receipt := inbox.Receipt{Delivery: judged.Seq}
-		var verified string
+		receipt := inbox.Receipt{Delivery: changed.Seq}
+		var before string
 		var pruned bool
-		found := t.row(ctx, []any{&verified, &pruned, (*storedTime)(&judged.ReceivedAt)},
-			"SELECT verified, body IS NULL, received FROM deliveries WHERE seq = $1", judged.Seq)
+		found := t.row(ctx, []any{&before, &pruned, (*storedTime)(&changed.ReceivedAt)},
+			"SELECT verified, body IS NULL, received FROM deliveries WHERE seq = $1", changed.Seq)
 		switch {
 		case !found:
-			t.fail(fmt.Errorf("%w: %d", inbox.ErrNoDelivery, judged.Seq))
+			t.fail(fmt.Errorf("%w: %d", inbox.ErrNoDelivery, changed.Seq))
 			return receipt
-		case pruned, verified == string(inbox.Yes):
+		case pruned, before == string(inbox.Yes):
 			return receipt
 		}
-		verdict, reason, whole := string(judged.Verified), clean(string(judged.Reason)), flag(judged.BodyAuthenticated)
+		verdict, reason, whole := string(changed.Verified), clean(string(changed.Reason)), flag(changed.BodyAuthenticated)
 		t.exec(ctx, `UPDATE deliveries SET verified = $1, reason = $2, body_authenticated = $3,
 			scheme = $4, secret_name = $5, released = CASE $1 WHEN 'yes' THEN `+lastReleased+` + 1 ELSE 0 END WHERE seq = $6`,
-			verdict, reason, whole, clean(judged.Scheme), clean(judged.SecretName), judged.Seq)
+			verdict, reason, whole, clean(changed.Scheme), clean(changed.SecretName), changed.Seq)
 		which := ""
-		if judged.Verified == inbox.Yes {
+		if changed.Verified == inbox.Yes {
 			which = " AND mark = 'anomaly'"
-			receipt.Rows = t.release(ctx, judged)
+			receipt.Rows = t.release(ctx, changed)
 		}
 		t.exec(ctx, `UPDATE events SET verified = $1, reason = $2, body_authenticated = $3
-			WHERE delivery = $4`+which, verdict, reason, whole, judged.Seq)
+			WHERE delivery = $4`+which, verdict, reason, whole, changed.Seq)
 		return receipt
 	})
 }

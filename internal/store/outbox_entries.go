@@ -21,10 +21,10 @@ func (t *tx) addEntries(ctx context.Context, sink int64, all []acceptedDelivery,
 	}
 	deleteDead.exec(ctx, t, deliveries, sink)
 	entries := t.entriesFor(ctx, sink, deliveries)
-	held := map[string]bool{}
-	selectHeld.each(ctx, t, numbers, func(s scanner) error {
+	queued := map[string]bool{}
+	selectQueued.each(ctx, t, numbers, func(s scanner) error {
 		number, err := scanOne[string](s)
-		held[number] = true
+		queued[number] = true
 		return err
 	}, sink)
 	type named struct {
@@ -41,8 +41,8 @@ func (t *tx) addEntries(ctx context.Context, sink int64, all []acceptedDelivery,
 		entries[p.delivery] = 0
 		added, blocked = append(added, p), append(blocked, 0)
 		for _, n := range p.numbers {
-			blocked[len(blocked)-1] += flag(held[n])
-			held[n] = true
+			blocked[len(blocked)-1] += flag(queued[n])
+			queued[n] = true
 			of = append(of, named{p.delivery, n})
 		}
 	}
@@ -213,8 +213,8 @@ var (
 	deleteDead    = newKeyStatement[int64]('i', "DELETE FROM outbox WHERE sink = ? AND dead <> 0 AND delivery", "")
 
 	// By sink and tracking number.
-	selectHeld = newKeyStatement[string]('t', "SELECT DISTINCT folded FROM outbox_numbers WHERE sink = ? AND folded", "")
-	unblock    = newKeyStatement[string]('t', `UPDATE outbox SET blocked = blocked - next.numbers
+	selectQueued = newKeyStatement[string]('t', "SELECT DISTINCT folded FROM outbox_numbers WHERE sink = ? AND folded", "")
+	unblock      = newKeyStatement[string]('t', `UPDATE outbox SET blocked = blocked - next.numbers
 		FROM (SELECT first.letter, COUNT(*) AS numbers FROM (
 			SELECT MIN(letter) AS letter FROM outbox_numbers WHERE sink = ? AND folded`,
 		" GROUP BY folded) AS first GROUP BY first.letter) AS next WHERE outbox.seq = next.letter")

@@ -248,7 +248,7 @@ func (l *lister) list(query string, after, to int64) statusList {
 }
 
 func (l *lister) unheld() statusList {
-	query := unheldColumns + "FROM sightings s WHERE s.id < -CAST(?1 AS BIGINT) AND s.id >= -CAST(?2 AS BIGINT) AND " +
+	query := rowlessColumns + "FROM sightings s WHERE s.id < -CAST(?1 AS BIGINT) AND s.id >= -CAST(?2 AS BIGINT) AND " +
 		l.whereUnheld() + " ORDER BY s.id DESC LIMIT ?3"
 	return l.list(query, 0, math.MaxInt64)
 }

@@ -92,9 +92,9 @@ func (d *DB) fail(op string, err error) error {
 	return err
 }
 
-// Held returns nil while this process holds the claims of owner, see [ledger.Queue] and [inbox.Claims].
-func (d *DB) Held(owner string) error {
-	if kind := d.engine.Owners.Held(owner); kind != nil {
+// CheckOwner returns nil while this process holds the claims of owner, see [ledger.Queue] and [inbox.Claims].
+func (d *DB) CheckOwner(owner string) error {
+	if kind := d.engine.Owners.CheckOwner(owner); kind != nil {
 		return &Error{Kind: kind, Path: d.engine.Place, Op: "write"}
 	}
 	return nil

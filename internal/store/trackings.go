@@ -132,8 +132,8 @@ var (
 		CASE b.began WHEN 0 THEN 0 ELSE b.began + b.took / 1000 END, ` + unverifiedBegin + folded + unverifiedEnd +
 		closeReason + ", r.own, s.id, " + sightingColumns + " "
 
-	// unheldColumns are the columns of a sighting without a row.
-	unheldColumns = `SELECT s.id, s.refer_id, s.number, s.carrier, '', '', 0,
+	// rowlessColumns are the columns of a sighting without a row.
+	rowlessColumns = `SELECT s.id, s.refer_id, s.number, s.carrier, '', '', 0,
 		COALESCE((SELECT a.asked FROM answers a WHERE a.refer_id = s.refer_id), 0), 0, ` +
 		unverifiedBegin + "s.folded" + unverifiedEnd + "0, NULL, s.id, " + sightingColumns + " "
 )
@@ -152,10 +152,10 @@ const (
 		ORDER BY e.seq DESC LIMIT 1), 0), `
 )
 
-// unheld holds for a sighting without a row; for one of a number alone, only if no sighting with a referId has the
+// rowless holds for a sighting without a row; for one of a number alone, only if no sighting with a referId has the
 // same number or routerId.
 const (
-	unheld = `(s.id < 0 AND (s.refer_id <> ''
+	rowless = `(s.id < 0 AND (s.refer_id <> ''
 		OR NOT EXISTS (SELECT 1 FROM sightings o WHERE o.folded = s.folded AND o.refer_id <> ''` + perRow + `)
 		AND NOT EXISTS (SELECT 1 FROM sightings o
 			WHERE o.router_id = s.router_id AND o.router_id <> '' AND o.refer_id <> ''` + perRow + "))) "
@@ -180,19 +180,19 @@ var findQueries = sync.OnceValue(func() (f findStatements) {
 		places := joined(n, func(place int) string { return fmt.Sprintf("(%d, ?)", place) })
 		ids := joined(n, func(place int) string { return fmt.Sprintf("(%d, CAST(? AS BIGINT))", place) })
 		rows := rowColumns + from(places, "rows r") + rowJoins + "WHERE "
-		seen := unheldColumns + from(places, "sightings s WHERE ")
+		seen := rowlessColumns + from(places, "sightings s WHERE ")
 		f.byReferID[i] = findQuery{
 			rows: rows + "r.refer_id = v.column2" + visible,
-			seen: seen + "s.refer_id = v.column2 AND " + unheld,
+			seen: seen + "s.refer_id = v.column2 AND " + rowless,
 		}
 		f.byNumber[i] = findQuery{
 			rows: rowColumns + from(places, "numbers n CROSS JOIN rows r") + rowJoins +
 				"WHERE n.folded = v.column2 AND r.id = n.row_id" + visible,
 			late: rows + "r.id > " + indexed + " AND fold_number(r.number) = v.column2" + visible,
-			seen: seen + "s.folded = v.column2 AND " + unheld,
+			seen: seen + "s.folded = v.column2 AND " + rowless,
 		}
 		f.byID[i].rows = rowColumns + from(ids, "rows r") + rowJoins + "WHERE r.id = v.column2"
-		f.seenByID[i].seen = unheldColumns + from(ids, "sightings s") + " WHERE s.id = v.column2 AND s.id < 0"
+		f.seenByID[i].seen = rowlessColumns + from(ids, "sightings s") + " WHERE s.id = v.column2 AND s.id < 0"
 	}
 	return f
 })

@@ -85,11 +85,11 @@ func (d *DB) scanUnknownRow(s scanner) (ledger.UnknownRow, error) {
 // MarkUnknown makes accepted rows unknown, see [ledger.UnknownRows].
 func (d *DB) MarkUnknown(ctx context.Context, rows []ledger.UnknownRow, reason string) (int64, error) {
 	return runFor(ctx, d, func(ctx context.Context, t *tx) int64 {
-		held := t.stillInState(ctx, ledger.Accepted, rows)
-		t.setRowStates(ctx, len(held), func(n int) (int64, ledger.State, string) {
-			return held[n], ledger.Unknown, reason
+		applied := t.stillInState(ctx, ledger.Accepted, rows)
+		t.setRowStates(ctx, len(applied), func(n int) (int64, ledger.State, string) {
+			return applied[n], ledger.Unknown, reason
 		})
-		return int64(len(held))
+		return int64(len(applied))
 	})
 }
 
@@ -130,13 +130,13 @@ func (t *tx) stillInState(ctx context.Context, state ledger.State, rows []ledger
 		ids[i] = x.Row
 	}
 	found := t.rowsInState(ctx, state, ids)
-	var held []int64
+	var applied []int64
 	for _, x := range rows {
 		if found[x.Row].id == x.Batch {
-			held = append(held, x.Row)
+			applied = append(applied, x.Row)
 		}
 	}
-	return held
+	return applied
 }
 
 func (t *tx) setRowStates(ctx context.Context, n int, of func(n int) (int64, ledger.State, string)) {
@@ -159,22 +159,22 @@ func (d *DB) Resolve(ctx context.Context, run int64, found []ledger.Resolution) 
 	return runFor(ctx, d, func(ctx context.Context, t *tx) int64 {
 		g := t.rebatcherFor(ctx, run)
 		unknown := t.rowsInState(ctx, ledger.Unknown, rows)
-		var held []ledger.Resolution
+		var applied []ledger.Resolution
 		for _, f := range found {
 			r := unknown[f.Row]
 			if r.id != f.Batch || f.IfNoSiblings && r.siblings > 0 {
 				continue
 			}
 			delete(unknown, f.Row) // a second resolution of a row does not apply
-			held = append(held, f)
+			applied = append(applied, f)
 			if f.State == ledger.Pending {
 				g.move(ctx, r.batch, f.Row)
 			}
 		}
 		t.closing = true
-		t.recordFindings(ctx, held)
+		t.recordFindings(ctx, applied)
 		g.finish(ctx)
-		return int64(len(held))
+		return int64(len(applied))
 	})
 }
 

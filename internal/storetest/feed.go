@@ -178,7 +178,7 @@ func unowned(w *world, claimed []ledger.Batch) []ledger.Batch {
 	w.Helper()
 	before := slices.Clone(claimed)
 	for i := range before {
-		w.must(w.Held(before[i].Owner))
+		w.must(w.CheckOwner(before[i].Owner))
 		before[i].Owner = ""
 	}
 	return before

@@ -53,7 +53,7 @@ func queriesByEverything(w *world) {
 		"since":             {inbox.Query{Since: sent.Add(time.Second)}, []int64{3, 4, 5, 6}},
 		"verified":          {inbox.Query{Verified: []inbox.Verified{inbox.Yes}}, []int64{1, 2, 3}},
 		"not verified":      {inbox.Query{Verified: []inbox.Verified{inbox.No}}, []int64{4, 5}},
-		"standing":          {inbox.Query{Marks: []inbox.Mark{inbox.Current}}, []int64{1, 2, 4}},
+		"current":           {inbox.Query{Marks: []inbox.Mark{inbox.Current}}, []int64{1, 2, 4}},
 		"two marks":         {inbox.Query{Marks: []inbox.Mark{inbox.Conflict, inbox.Anomaly}}, []int64{5, 6}},
 		"no marks":          {inbox.Query{Marks: []inbox.Mark{}}, nil},
 		"all that is set":   {inbox.Query{After: 1, Kind: "router.delivered", TrackingNumber: "1Z1", Verified: []inbox.Verified{inbox.Yes}, Delivery: 2}, []int64{3}},

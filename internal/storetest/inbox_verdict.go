@@ -85,9 +85,9 @@ func verifiedAgainAreCompared(w *world) {
 	w.same("mark", w.setVerdict(third.Delivery, inbox.Yes).Rows[0].Mark, inbox.Duplicate)
 	fourth := w.put("["+forged+"]", inbox.Unknown)
 	w.same("mark", w.setVerdict(fourth.Delivery, inbox.Yes).Rows[0].Mark, inbox.Conflict)
-	stands := collect(w, w.Events(w.Context(), inbox.Query{Marks: []inbox.Mark{inbox.Current}}))
-	w.same("standing", len(stands), 1)
-	w.same("standing", string(stands[0].Raw), genuine)
+	current := collect(w, w.Events(w.Context(), inbox.Query{Marks: []inbox.Mark{inbox.Current}}))
+	w.same("current", len(current), 1)
+	w.same("current", string(current[0].Raw), genuine)
 }
 
 func verifiedStaysVerified(w *world) {

@@ -367,7 +367,7 @@ func limitsAndPages(w *world) {
 	}
 	w.must(w.Record(w.Context(), []ledger.RecordedAnswer{{Seen: seen}}))
 	for limit, want := range map[int]int{0: 2 * n, 1: 1, 999: 999, 1000: 1000, 1001: 1001, n: n, n + 1: n + 1, 3 * n: 2 * n} {
-		w.same("standings", len(w.list(ledger.Filter{Limit: limit})), want)
+		w.same("statuses", len(w.list(ledger.Filter{Limit: limit})), want)
 	}
 	for _, err := range w.Statuses(w.Context(), ledger.Filter{}) {
 		w.must(err)

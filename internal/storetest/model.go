@@ -287,7 +287,7 @@ func (m *modelled) resolveSome() {
 		}
 	}
 	m.same("unknown", unknown, want)
-	m.same("held", have(m.Resolve(m.Context(), run.ID, findings))(m.world), int64(len(findings)))
+	m.same("resolved", have(m.Resolve(m.Context(), run.ID, findings))(m.world), int64(len(findings)))
 }
 
 // reopenSome makes what a run's input has rejected or unknown pending.
@@ -355,12 +355,12 @@ func (m *modelled) compare() {
 			}
 		}
 	}
-	var standing int
+	var statuses int
 	for _, st := range collect(m.world, m.Statuses(m.Context(), ledger.Filter{})) {
-		standing++
+		statuses++
 		if row := m.rows[st.Item.Key()]; row == nil || row.state != st.State {
-			m.Errorf("standing %v, want %v", st, row)
+			m.Errorf("status %v, want %v", st, row)
 		}
 	}
-	m.same("standings", standing, len(m.rows))
+	m.same("statuses", statuses, len(m.rows))
 }

@@ -11,24 +11,24 @@ import (
 )
 
 var sendTests = map[string]func(*world){
-	"ClaimsInOrderUntilNoneIsLeft":  claimsInOrderUntilNoneIsLeft,
-	"RecordsEachState":              recordsEachState,
-	"RowsMayDiffer":                 rowsMayDiffer,
-	"AllOrNothing":                  allOrNothing,
-	"RefusesWhatDoesNotFollow":      refusesWhatDoesNotFollow,
-	"OnlyTheClaimerRecords":         onlyTheClaimerRecords,
-	"ClaimsAreHeldUntilDeath":       claimsAreHeldUntilDeath,
-	"DeadSendersBatchesAreUnknown":  deadSendersBatchesAreUnknown,
-	"LivingSendersBatchesAreLeft":   livingSendersBatchesAreLeft,
-	"AnswersAreKeptAsTheyCame":      answersAreKeptAsTheyCame,
-	"ReasonsAreMadeFit":             reasonsAreMadeFit,
-	"ContextEndedBeforeClaim":       contextEndedBeforeClaim,
-	"RecordsManyFromManyGoroutines": recordsManyFromManyGoroutines,
+	"ClaimsInOrderUntilNoneIsLeft":       claimsInOrderUntilNoneIsLeft,
+	"RecordsEachState":                   recordsEachState,
+	"RowsMayDiffer":                      rowsMayDiffer,
+	"AllOrNothing":                       allOrNothing,
+	"RefusesWhatDoesNotFollow":           refusesWhatDoesNotFollow,
+	"OnlyTheClaimerRecords":              onlyTheClaimerRecords,
+	"ClaimsBelongToTheirOwnerUntilDeath": claimsBelongToTheirOwnerUntilDeath,
+	"DeadSendersBatchesAreUnknown":       deadSendersBatchesAreUnknown,
+	"LivingSendersBatchesAreLeft":        livingSendersBatchesAreLeft,
+	"AnswersAreKeptAsTheyCame":           answersAreKeptAsTheyCame,
+	"ReasonsAreMadeFit":                  reasonsAreMadeFit,
+	"ContextEndedBeforeClaim":            contextEndedBeforeClaim,
+	"RecordsManyFromManyGoroutines":      recordsManyFromManyGoroutines,
 }
 
 // Whoever claimed knows that it is still its own; whoever comes after its death has
 // another name.
-func claimsAreHeldUntilDeath(w *world) {
+func claimsBelongToTheirOwnerUntilDeath(w *world) {
 	run := w.run(plan(), entries(1, 6)...)
 	b := w.claim(run.ID, 2)
 	sink := w.sink(&inbox.StartPosition{})
@@ -39,14 +39,14 @@ func claimsAreHeldUntilDeath(w *world) {
 	w.same("entries", len(claimed), 1)
 	owners := []string{b[0].Owner, b[1].Owner, claimed[0].Owner}
 	for _, owner := range owners {
-		w.must(w.Held(owner))
+		w.must(w.CheckOwner(owner))
 	}
-	w.is("nobody's", w.Held(""), ledger.ErrNotClaimed)
-	w.is("another process's", w.open().Held(owners[0]), ledger.ErrNotClaimed)
+	w.is("nobody's", w.CheckOwner(""), ledger.ErrNotClaimed)
+	w.is("another process's", w.open().CheckOwner(owners[0]), ledger.ErrNotClaimed)
 	w.kill()
 	for _, owner := range owners {
-		w.is("of a dead process", w.Held(owner), ledger.ErrNotClaimed)
-		w.is("of a dead process", w.Held(owner), inbox.ErrNotClaimed)
+		w.is("of a dead process", w.CheckOwner(owner), ledger.ErrNotClaimed)
+		w.is("of a dead process", w.CheckOwner(owner), inbox.ErrNotClaimed)
 	}
 }
 

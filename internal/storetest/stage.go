@@ -66,7 +66,7 @@ func nobodySeesARunBeforeItIsOpen(w *world) {
 		w.is("Batches", end(s.Batches(ctx, 1)), ledger.ErrNoRun)
 		w.is("Statuses of the run", end(s.Statuses(ctx, ledger.Filter{Run: 1})), ledger.ErrNoRun)
 		w.same("runs", collect(w, s.Runs(ctx, 0)), []ledger.RunSummary(nil))
-		w.same("standings", collect(w, s.Statuses(ctx, ledger.Filter{})), []ledger.TrackingStatus(nil))
+		w.same("statuses", collect(w, s.Statuses(ctx, ledger.Filter{})), []ledger.TrackingStatus(nil))
 		for _, by := range []tracking.Key{{ReferID: item(1).ReferID}, {Number: item(1).Number}} {
 			w.same("found", have(s.Find(ctx, by.ReferID, by.Number))(w), []ledger.TrackingStatus(nil))
 		}
@@ -78,7 +78,7 @@ func nobodySeesARunBeforeItIsOpen(w *world) {
 	}
 	// What was seen of a tracking does not show its row either.
 	w.must(w.Record(ctx, []ledger.RecordedAnswer{{Seen: []ledger.Sighting{sighting(1, sent)}}}))
-	w.same("standings", len(collect(w, other.Statuses(ctx, ledger.Filter{}))), 1)
+	w.same("statuses", len(collect(w, other.Statuses(ctx, ledger.Filter{}))), 1)
 	w.same("state", collect(w, other.Statuses(ctx, ledger.Filter{}))[0].State, ledger.State(""))
 	run := have(staging.Open(ctx))(w)
 	w.counts(run.ID, ledger.Counts{Pending: 5})

@@ -100,7 +100,7 @@ func rowsThenOnlySeen(w *world) {
 	}
 	want[0].Sent, want[1].Sent = sent.Add(20*time.Millisecond), sent.Add(20*time.Millisecond)
 	want[5].Item.CarrierCode = "dhl"
-	w.same("standings", collect(w, w.Statuses(w.Context(), ledger.Filter{})), want)
+	w.same("statuses", collect(w, w.Statuses(w.Context(), ledger.Filter{})), want)
 }
 
 func olderSightingsChangeNothing(w *world) {
@@ -275,7 +275,7 @@ func keysMustBeText(w *world) {
 			w.Errorf("%q was learnt", key)
 		}
 	}
-	w.same("standings", w.list(ledger.Filter{}), []string{})
+	w.same("statuses", w.list(ledger.Filter{}), []string{})
 	w.must(w.Record(w.Context(), []ledger.RecordedAnswer{{Seen: nil, Raw: []byte("x")}}))
 }
 
@@ -345,9 +345,9 @@ func sightingsSurviveTheirRun(w *world) {
 	staging := w.begin(w.Store, plan(), entries(1, 1)...)
 	w.learn(sighting(1, sent))
 	w.must(staging.Discard(w.Context()))
-	w.same("standings", w.list(ledger.Filter{}), ids(1))
+	w.same("statuses", w.list(ledger.Filter{}), ids(1))
 	w.run(plan(), entries(1, 1)...)
-	w.same("standings", w.list(ledger.Filter{}), ids(1))
+	w.same("statuses", w.list(ledger.Filter{}), ids(1))
 }
 
 // What is found of many is what is found of each.

@@ -34,7 +34,7 @@ func (w *world) resolve(run int64, state ledger.State, want int64, rows ...ledge
 	for _, x := range rows {
 		all = append(all, ledger.Resolution{Row: x.Row, Batch: x.Batch, State: state})
 	}
-	w.same("resolutions that held", have(w.Resolve(w.Context(), run, all))(w), want)
+	w.same("resolutions that applied", have(w.Resolve(w.Context(), run, all))(w), want)
 }
 
 func sizes(batches []ledger.Batch) []int {
@@ -164,12 +164,12 @@ func findingsThatNeedNoSibling(w *world) {
 	e.Item.Number = "another parcel"
 	w.run(plan(), e)
 	f := ledger.Resolution{Row: x.Row, Batch: x.Batch, State: ledger.Accepted, IfNoSiblings: true}
-	held := have(w.Resolve(w.Context(), run.ID, []ledger.Resolution{f}))(w)
-	w.same("held", held, int64(0))
+	applied := have(w.Resolve(w.Context(), run.ID, []ledger.Resolution{f}))(w)
+	w.same("applied", applied, int64(0))
 	w.counts(run.ID, ledger.Counts{Unknown: 1})
 	f.IfNoSiblings = false
-	held = have(w.Resolve(w.Context(), run.ID, []ledger.Resolution{f}))(w)
-	w.same("held", held, int64(1))
+	applied = have(w.Resolve(w.Context(), run.ID, []ledger.Resolution{f}))(w)
+	w.same("applied", applied, int64(1))
 	w.counts(run.ID, ledger.Counts{Accepted: 1})
 }
 
@@ -284,8 +284,8 @@ func proofs(w *world) {
 	w.record(ledger.Unknown, b...)
 	prove := func(shape string, state, in ledger.State, want bool, rows ...ledger.UnknownRow) {
 		w.Helper()
-		held := have(w.Prove(ctx, ledger.Proof{Shape: shape, State: state, Proven: at, Run: run.ID}, in, rows))(w)
-		w.same("held "+shape, held, want)
+		applied := have(w.Prove(ctx, ledger.Proof{Shape: shape, State: state, Proven: at, Run: run.ID}, in, rows))(w)
+		w.same("proven "+shape, applied, want)
 	}
 	rows := w.unknown(run.ID)
 	prove("refused", ledger.Pending, ledger.Unknown, true, rows...)

@@ -22,7 +22,7 @@ const (
 const (
 	pageEvery     = 250 * time.Millisecond
 	defaultHeight = 24
-	maxHeld       = 64 << 10 // bytes of messages held until the page ends
+	maxBuffered   = 64 << 10 // bytes of messages held until the page ends
 )
 
 // Page is the whole terminal of Out, drawn anew as things change. Other text waits: its last line is at the bottom.
@@ -56,7 +56,7 @@ func (p *Page) redraw() {
 	wide := out.Width()
 	_, high := out.size()
 	high = cmp.Or(high, defaultHeight)
-	message := out.screen.lastHeld()
+	message := out.screen.lastBuffered()
 	lines := high
 	if message != "" {
 		lines--
@@ -121,37 +121,37 @@ func (s *screen) end(w *Writer) {
 	defer s.mu.Unlock()
 	s.paged = false
 	w.raw(leavePage)
-	if len(s.held) > 0 && w.err == nil {
-		_, err := s.put(w.w, s.held)
+	if len(s.buffered) > 0 && w.err == nil {
+		_, err := s.put(w.w, s.buffered)
 		w.err = closedError(err)
 	}
-	s.held = nil
+	s.buffered = nil
 }
 
-// hold keeps text until the page ends; above maxHeld only the last lines. The screen is locked.
+// hold keeps text until the page ends; above maxBuffered only the last lines. The screen is locked.
 func (s *screen) hold(p []byte) {
-	s.held = append(s.held, p...)
-	if over := len(s.held) - maxHeld; over > 0 {
-		s.held = slices.Clone(s.held[over+bytes.IndexByte(s.held[over:], '\n')+1:])
+	s.buffered = append(s.buffered, p...)
+	if over := len(s.buffered) - maxBuffered; over > 0 {
+		s.buffered = slices.Clone(s.buffered[over+bytes.IndexByte(s.buffered[over:], '\n')+1:])
 	}
 }
 
-func (s *screen) lastHeld() string {
+func (s *screen) lastBuffered() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	text := bytes.TrimRight(s.held, "\n")
+	text := bytes.TrimRight(s.buffered, "\n")
 	return string(text[bytes.LastIndexByte(text, '\n')+1:])
 }
 
 // screen is the cursor that Out and Err share on a terminal. It erases a spinner's line before text is written, and
 // redraws it only at the start of a line. A stream that is not a terminal has its own screen, for the lock.
 type screen struct {
-	mu      sync.Mutex
-	spinner bool // a spinner's line is shown, and the cursor is after it
-	midline bool // the cursor follows text without a newline
-	live    []*Progress
-	paged   bool   // a [Page] is shown
-	held    []byte // text held until the page ends
+	mu       sync.Mutex
+	spinner  bool // a spinner's line is shown, and the cursor is after it
+	midline  bool // the cursor follows text without a newline
+	live     []*Progress
+	paged    bool   // a [Page] is shown
+	buffered []byte // text held until the page ends
 }
 
 const eraseLine = "\r\x1b[K"

@@ -35,7 +35,7 @@ type Writer struct {
 	color    bool
 	width    int    // columns if the terminal does not report them, 0 if unknown
 	holding  bool   // see Hold
-	held     []byte // output waiting for Release
+	buffered []byte // output waiting for Release
 }
 
 // maxWaiting is the maximum number of bytes held until [Writer.Release].
@@ -108,15 +108,15 @@ func (w *Writer) Release() error {
 	w.screen.mu.Lock()
 	defer w.screen.mu.Unlock()
 	w.holding = false
-	return w.writeHeld()
+	return w.writeBuffered()
 }
 
-// writeHeld writes the buffer of [Writer.Hold]. The screen is locked.
-func (w *Writer) writeHeld() error {
-	if len(w.held) > 0 && w.err == nil {
-		_, w.err = w.write(w.held)
+// writeBuffered writes the buffer of [Writer.Hold]. The screen is locked.
+func (w *Writer) writeBuffered() error {
+	if len(w.buffered) > 0 && w.err == nil {
+		_, w.err = w.write(w.buffered)
 	}
-	w.held = w.held[:0]
+	w.buffered = w.buffered[:0]
 	return w.err
 }
 
@@ -125,13 +125,13 @@ func (w *Writer) put(p []byte) (int, error) {
 	if w.err != nil || len(p) == 0 {
 		return 0, w.err
 	}
-	if !w.holding || len(w.held)+len(p) > maxWaiting {
-		if err := w.writeHeld(); err != nil {
+	if !w.holding || len(w.buffered)+len(p) > maxWaiting {
+		if err := w.writeBuffered(); err != nil {
 			return 0, err
 		}
 	}
 	if w.holding && len(p) <= maxWaiting {
-		w.held = append(w.held, p...)
+		w.buffered = append(w.buffered, p...)
 		return len(p), nil
 	}
 	n, err := w.write(p)

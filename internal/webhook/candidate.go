@@ -157,7 +157,7 @@ func (r LearnResult) RivalsOf(s Scheme) []string {
 	return all
 }
 
-// elsewhere says which places s reads differently from o; it is empty if both judge all deliveries alike.
+// elsewhere says which places s reads differently from o; it is empty if both read all deliveries alike.
 func (s Scheme) elsewhere(o Scheme) string {
 	var all []string
 	for _, of := range []struct{ name, mine, other string }{

@@ -34,7 +34,7 @@ type Diagnosis struct {
 	Scheme  *Scheme // for CauseElsewhere, CauseKeyForm and CauseOtherScheme: the scheme in which it verifies
 }
 
-// Diagnose says why d does not verify in a scheme with secrets, judged at the time of its receipt. others are
+// Diagnose says why d does not verify in a scheme with secrets, verified at the time of its receipt. others are
 // secrets that the sender may have used instead, such as the API key. It returns the errors of [NewVerifier] and ctx.
 func Diagnose(ctx context.Context, s Scheme, secrets, others []Secret, d Sample) (Diagnosis, error) {
 	v, err := NewVerifier(s, secrets)

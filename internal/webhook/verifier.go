@@ -49,7 +49,7 @@ func NewVerifier(s Scheme, secrets []Secret) (*Verifier, error) {
 	return v, nil
 }
 
-// Verify judges r at the time now. It checks the timestamp last, to tell a wrong clock from a wrong secret.
+// Verify verifies r at the time now. It checks the timestamp last, to tell a wrong clock from a wrong secret.
 func (v *Verifier) Verify(r Request, now time.Time) Verdict {
 	no := func(why Reason) Verdict { return Verdict{Reason: why, SecretIndex: -1} }
 	if len(r.Body) == 0 {

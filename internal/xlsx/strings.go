@@ -13,19 +13,19 @@ import (
 
 // Sizes for keeping shared strings.
 const (
-	heldStrings = 4 << 20 // bytes of text held in memory; more goes to a file
-	groupSize   = 32      // strings that share one index entry, and are read from the file at once
+	maxBuffer = 4 << 20 // bytes of text held in memory; more goes to a file
+	groupSize = 32      // strings that share one index entry, and are read from the file at once
 )
 
 // sharedStrings holds the texts that cells refer to by number, one after the other, each after its length. The index
 // has every groupSize-th. Cells refer to texts mostly in order, so that a group is usually read once.
 type sharedStrings struct {
-	count int
-	index []int64 // start of each group
-	held  []byte  // all texts; with a file, those not yet written
-	file  *os.File
-	size  int64 // bytes in file
-	temp  func() (*os.File, error)
+	count  int
+	index  []int64 // start of each group
+	buffer []byte  // all texts; with a file, those not yet written
+	file   *os.File
+	size   int64 // bytes in file
+	temp   func() (*os.File, error)
 
 	group  []byte // the last group read
 	number int    // its position in the index; -1 for none
@@ -55,17 +55,17 @@ func (b *Workbook) readStrings(part string, temp func() (*os.File, error)) error
 		return s.err
 	}
 	err := t.spill()
-	t.held = nil
+	t.buffer = nil
 	return err
 }
 
 func (t *sharedStrings) add(value []byte) error {
 	if t.count%groupSize == 0 {
-		t.index = append(t.index, t.size+int64(len(t.held)))
+		t.index = append(t.index, t.size+int64(len(t.buffer)))
 	}
 	t.count++
-	t.held = append(binary.AppendUvarint(t.held, uint64(len(value))), value...)
-	if len(t.held) < heldStrings {
+	t.buffer = append(binary.AppendUvarint(t.buffer, uint64(len(value))), value...)
+	if len(t.buffer) < maxBuffer {
 		return nil
 	}
 	return t.spill()
@@ -79,9 +79,9 @@ func (t *sharedStrings) spill() error {
 		}
 		t.file = f
 	}
-	n, err := t.file.Write(t.held)
+	n, err := t.file.Write(t.buffer)
 	t.size += int64(n)
-	t.held = t.held[:0]
+	t.buffer = t.buffer[:0]
 	if err != nil {
 		return fmt.Errorf("unpack shared strings: %w", err)
 	}
@@ -109,13 +109,13 @@ func (t *sharedStrings) append(dst []byte, number int) (_ []byte, ok bool, err e
 }
 
 func (t *sharedStrings) read(number int) error {
-	from, to := t.index[number], t.size+int64(len(t.held))
+	from, to := t.index[number], t.size+int64(len(t.buffer))
 	if number+1 < len(t.index) {
 		to = t.index[number+1]
 	}
 	t.number = number
 	if t.file == nil {
-		t.group = t.held[from:to]
+		t.group = t.buffer[from:to]
 		return nil
 	}
 	t.group = slices.Grow(t.group[:0], int(to-from))[:to-from]

@@ -28,10 +28,10 @@ type Value struct {
 
 // minWidth and maxWidth limit the widths of columns, in characters.
 const (
-	minWidth  = 8
-	maxWidth  = 60
-	heldRows  = 200 // rows used to determine the widths
-	maxStyles = 1000
+	minWidth     = 8
+	maxWidth     = 60
+	bufferedRows = 200 // rows used to determine the widths
+	maxStyles    = 1000
 )
 
 // Indexes of the styles that every workbook has.
@@ -49,18 +49,18 @@ const timeFormat = "yyyy-mm-dd hh:mm:ss"
 // with the rows. Each sheet has a header, which stays in view and filters the rows.
 // Text is text, whatever it begins with. It keeps its first error of writing. It is not safe for concurrent use.
 type Writer struct {
-	z       *zip.Writer
-	err     error
-	part    io.Writer // of the sheet at hand; nil between sheets
-	names   []string
-	styles  map[string]int // by number format
-	formats []string       // of styles, in order
-	header  []string
-	held    [][]Value // first rows, until the widths are known
-	rows    int       // of the current sheet, with the header
-	begun   bool      // the header is written
-	cut     int64
-	buf     []byte
+	z        *zip.Writer
+	err      error
+	part     io.Writer // of the sheet at hand; nil between sheets
+	names    []string
+	styles   map[string]int // by number format
+	formats  []string       // of styles, in order
+	header   []string
+	buffered [][]Value // first rows, until the widths are known
+	rows     int       // of the current sheet, with the header
+	begun    bool      // the header is written
+	cut      int64
+	buf      []byte
 }
 
 // NewWriter begins a workbook. It writes nothing before the first sheet.
@@ -87,7 +87,7 @@ func (w *Writer) Sheet(name string, header []string) error {
 	}
 	w.names = append(w.names, w.freeName(name))
 	w.part = w.create(fmt.Sprintf("xl/worksheets/sheet%d.xml", len(w.names)))
-	w.header, w.held, w.rows, w.begun = header, nil, 1, false
+	w.header, w.buffered, w.rows, w.begun = header, nil, 1, false
 	return w.err
 }
 
@@ -123,7 +123,7 @@ func (w *Writer) Row(values []Value) error {
 	w.rows++
 	if w.begun {
 		w.row(w.rows, values)
-	} else if w.held = append(w.held, append([]Value(nil), values...)); len(w.held) == heldRows {
+	} else if w.buffered = append(w.buffered, append([]Value(nil), values...)); len(w.buffered) == bufferedRows {
 		w.begin()
 	}
 	return w.err
@@ -150,10 +150,10 @@ func (w *Writer) begin() {
 	}
 	w.buf = append(w.buf, `</row>`...)
 	w.flush()
-	for i, row := range w.held {
+	for i, row := range w.buffered {
 		w.row(i+2, row)
 	}
-	w.held = nil
+	w.buffered = nil
 }
 
 // flush writes the buffer to the current sheet.
@@ -166,7 +166,7 @@ func (w *Writer) flush() {
 func (w *Writer) width(column int) int {
 	const filterButton = 3
 	width := utf8.RuneCountInString(w.header[column]) + filterButton
-	for _, row := range w.held {
+	for _, row := range w.buffered {
 		if column >= len(row) {
 			continue
 		}

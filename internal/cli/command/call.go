@@ -65,9 +65,9 @@ func (c *Call) CommandLine(words ...string) string { return c.CommandLineWith(ni
 // CommandLineWith is CommandLine that also repeats the named flags if they were given.
 func (c *Call) CommandLineWith(flags []string, words ...string) string {
 	words = append([]string{"waybill"}, words...)
-	given := strings.Fields("config profile account base-url store insecure-store api-key-file same-key ca-file " +
+	names := strings.Fields("config profile account base-url store insecure-store api-key-file same-key ca-file " +
 		"insecure-http request-timeout")
-	for _, name := range append(given, flags...) {
+	for _, name := range append(names, flags...) {
 		if f := c.Cmd.Flags().Lookup(name); f != nil {
 			words = append(words, flagWords(f)...)
 		}
@@ -126,8 +126,8 @@ func (f *Factory) RunE(do Action) CobraAction { return f.RunWith(FlagsOf, do) }
 
 // WithArgs is RunE that stores the arguments in args before it runs do.
 func (f *Factory) WithArgs(args *[]string, do func(ctx context.Context, c *Call) error) CobraAction {
-	return f.RunE(func(ctx context.Context, c *Call, given []string) error {
-		*args = given
+	return f.RunE(func(ctx context.Context, c *Call, values []string) error {
+		*args = values
 		return do(ctx, c)
 	})
 }
@@ -136,8 +136,8 @@ func (f *Factory) WithArgs(args *[]string, do func(ctx context.Context, c *Call)
 func (f *Factory) RunWith(flags func(*cobra.Command) []config.Flag, do Action) CobraAction {
 	return func(cmd *cobra.Command, args []string) (err error) {
 		f.Started = true
-		given := flags(cmd)
-		s, err := f.App.Session(cmd.Context(), given)
+		overrides := flags(cmd)
+		s, err := f.App.Session(cmd.Context(), overrides)
 		if err != nil {
 			return err
 		}
@@ -156,7 +156,7 @@ func (f *Factory) RunWith(flags func(*cobra.Command) []config.Flag, do Action) C
 				s.IO.Warning("%s may read or change %s, which holds a secret; run `%s`", who, file, restrict)
 			}
 		}
-		if err := spareReady(cmd, f.App.Sources(given)); err != nil {
+		if err := spareReady(cmd, f.App.Sources(overrides)); err != nil {
 			return err
 		}
 		out, err := newOutput(cmd, f.App, s.Config.Output)

@@ -143,7 +143,7 @@ func TestListsByNumber(t *testing.T) {
 }
 
 func TestFiltersAndSearches(t *testing.T) {
-	p, db := newPage(t, "WAYBILL_STATUSES_7=Held at customs")
+	p, db := newPage(t, "WAYBILL_STATUSES_7=CheckOwner at customs")
 	var many []string
 	for i := range 9 {
 		many = append(many, event(fmt.Sprint("many", i), fmt.Sprint("M-", i), ""))

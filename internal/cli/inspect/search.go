@@ -92,7 +92,7 @@ func (m matcher) find(ctx context.Context, db *app.Store, all []inbox.Overview, 
 			return nil, err
 		}
 		for _, o := range some {
-			match, known := m.judge(o)
+			match, known := m.matchOverview(o)
 			if !known {
 				if match, err = m.matchBody(ctx, db, o, bodies[o.Seq]); err != nil {
 					return nil, err
@@ -126,7 +126,7 @@ func (m matcher) whole(ctx context.Context, db *app.Store, found []inbox.Overvie
 func (m matcher) bodies(ctx context.Context, db *app.Store, all []inbox.Overview) (map[int64][]byte, error) {
 	r := inbox.DeliveryRange{Refused: m.refused}
 	for _, o := range all {
-		if _, known := m.judge(o); !known {
+		if _, known := m.matchOverview(o); !known {
 			r.From, r.To = min(cmp.Or(r.From, o.Seq), o.Seq), max(r.To, o.Seq)
 		}
 	}
@@ -136,8 +136,8 @@ func (m matcher) bodies(ctx context.Context, db *app.Store, all []inbox.Overview
 	return db.Overviews.Bodies(ctx, r)
 }
 
-// judge reports whether a delivery matches, if that is known without its body.
-func (m matcher) judge(o inbox.Overview) (match, known bool) {
+// matchOverview reports whether a delivery matches, if that is known without its body.
+func (m matcher) matchOverview(o inbox.Overview) (match, known bool) {
 	switch {
 	case !m.filtered && len(m.text) == 0:
 		return true, true // its state matched

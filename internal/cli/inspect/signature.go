@@ -28,7 +28,7 @@ const (
 type signatureJSON struct {
 	*signature.Verdict // null members if there is no scheme or no secret
 
-	Problem string     `json:"problem,omitempty"` // why it can't be judged
+	Problem string     `json:"problem,omitempty"` // why it can't be verified
 	Hint    string     `json:"hint,omitempty"`
 	Steps   []stepJSON `json:"steps"`
 }
@@ -114,8 +114,8 @@ func (x explainer) scheme() stepJSON {
 	return step
 }
 
-// received returns the step for a value that must occur exactly once. judge returns the result and text for it.
-func (x explainer) received(name, title string, at webhook.Found, judge func() (result, text string)) stepJSON {
+// received returns the step for a value that must occur exactly once. check returns the result and text for it.
+func (x explainer) received(name, title string, at webhook.Found, check func() (result, text string)) stepJSON {
 	step := stepJSON{Step: name, Title: title, Result: failed, Text: "There is no " + name + " at " + at.From}
 	switch {
 	case at.Times == 0:
@@ -123,7 +123,7 @@ func (x explainer) received(name, title string, at webhook.Found, judge func() (
 	case at.Times > 1:
 		step.Text = fmt.Sprintf("%s is there %d times", at.From, at.Times)
 	default:
-		step.Result, step.Text = judge()
+		step.Result, step.Text = check()
 	}
 	step.Values = append(step.Values, x.value("received", at.From, at.Value))
 	return step

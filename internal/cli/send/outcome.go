@@ -392,7 +392,7 @@ func stopCode(err error) command.Code {
 	return command.CodeOf(stop.Cause.Meaning().Exit)
 }
 
-// rowsCode returns the exit status for the states of rows. Counts that the gate judges do not fail by themselves,
+// rowsCode returns the exit status for the states of rows. Counts that the gate checks do not fail by themselves,
 // except unknown and pending rows.
 func rowsCode(res Result, gate Gate) command.Code {
 	var cs []command.Code

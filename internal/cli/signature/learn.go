@@ -54,7 +54,7 @@ type learnJSON struct {
 	Partial         []candidateJSON    `json:"partial"`
 	Untried         []string           `json:"untried"` // places that were not tried, as there are too many
 	Pinned          *pinnedJSON        `json:"pinned"`
-	Rejudged        *replay.Reverified `json:"rejudged"`
+	Reverified      *replay.Reverified `json:"rejudged"`
 }
 
 func newLearn(f *command.Factory) *cobra.Command {
@@ -368,14 +368,14 @@ func printNextStep(call *command.Call, l learning, j learnJSON) {
 	switch {
 	case j.Pinned != nil:
 		call.IO.Note("Pinned as %s in %s, with verify: observe", j.Pinned.Name, j.Pinned.File)
-		if j.Rejudged != nil {
+		if j.Reverified != nil {
 			madeUp := ""
-			if n := j.Rejudged.MadeUp; n > 0 {
+			if n := j.Reverified.MadeUp; n > 0 {
 				madeUp = fmt.Sprintf("; %d made up, left out", n)
 			}
-			call.IO.Note("Stored deliveries: %d verified, %d not verified%s%s", j.Rejudged.Verified, j.Rejudged.Refused,
-				reasons(j.Rejudged.Reasons), madeUp)
-			if j.Rejudged.Verified == 0 && c.Stale != "" {
+			call.IO.Note("Stored deliveries: %d verified, %d not verified%s%s", j.Reverified.Verified, j.Reverified.Refused,
+				reasons(j.Reverified.Reasons), madeUp)
+			if j.Reverified.Verified == 0 && c.Stale != "" {
 				call.IO.Note("%s: receive new deliveries, or raise timestamp.tolerance of %s if deliveries always arrive this late",
 					c.Stale, j.Pinned.Name)
 			}

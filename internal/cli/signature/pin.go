@@ -167,7 +167,7 @@ func pin(ctx context.Context, call *command.Call, o learnOptions, l learning, re
 		return err
 	}
 	n, err := replay.Reverify(ctx, db.Inbox, db.Verdicts, o.Pin, v)
-	result.Rejudged = &n
+	result.Reverified = &n
 	return err
 }
 

@@ -88,14 +88,14 @@ func runVerify(ctx context.Context, c *command.Call, o selection) error {
 		return err
 	}
 	var all []Verdict
-	judge := func(delivery string, d webhook.Sample) {
+	verify := func(delivery string, d webhook.Sample) {
 		at := d.At
 		if at.IsZero() {
 			at = time.Now()
 		}
 		all = append(all, NewVerdict(delivery, v.Name, d, v.Verify(d.Request, at)))
 	}
-	if err := o.each(ctx, c.Session, judge); err != nil {
+	if err := o.each(ctx, c.Session, verify); err != nil {
 		return err
 	}
 	if len(all) == 0 {
@@ -123,23 +123,23 @@ func runVerify(ctx context.Context, c *command.Call, o selection) error {
 	return unverified(hint, next, "%d of %s did not verify", len(failed), command.Plural(len(all), "delivery"))
 }
 
-func (o *selection) each(ctx context.Context, s *app.Session, judge func(string, webhook.Sample)) error {
+func (o *selection) each(ctx context.Context, s *app.Session, verify func(string, webhook.Sample)) error {
 	switch {
 	case o.Body != "":
 		d, err := o.sample(ctx, s)
 		if err == nil {
-			judge("", d)
+			verify("", d)
 		}
 		return err
 	case o.From != "":
-		return eachCapture(ctx, s, o.From, judge)
+		return eachCapture(ctx, s, o.From, verify)
 	}
 	in, err := s.Received(ctx)
 	if err != nil {
 		return err
 	}
 	return command.Each(replay.Whole(ctx, in, o.IDs...), func(d replay.Delivery) error {
-		judge(d.ID(), d.Sample())
+		verify(d.ID(), d.Sample())
 		return nil
 	})
 }

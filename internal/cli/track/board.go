@@ -12,8 +12,8 @@ import (
 	"github.com/waybill-cli/waybill/internal/term"
 )
 
-// maxHeldRows is the number of unfinished REFs, and of finished ones, that a page chooses from.
-const maxHeldRows = 200
+// maxRows is the number of unfinished REFs, and of finished ones, that a page chooses from.
+const maxRows = 200
 
 // board counts trackings by status during a wait, holds a page's rows, reports changes. It is safe for concurrent use.
 type board struct {
@@ -50,7 +50,7 @@ func (b *board) update(e query.TargetResult) error {
 	}
 	if b.holding {
 		b.open[e.Target.Pos] = linesOf(e)
-		if len(b.open) > maxHeldRows {
+		if len(b.open) > maxRows {
 			delete(b.open, slices.Max(slices.Collect(maps.Keys(b.open))))
 		}
 	}
@@ -67,7 +67,7 @@ func (b *board) finish(e query.TargetResult) error {
 	delete(b.open, e.Target.Pos)
 	if b.holding && !e.Unfinished {
 		b.closed = append(b.closed, linesOf(e))
-		b.closed = b.closed[max(len(b.closed)-maxHeldRows, 0):]
+		b.closed = b.closed[max(len(b.closed)-maxRows, 0):]
 	}
 	return b.count(e.Target, e.Result)
 }

@@ -52,21 +52,21 @@ func TestBoardHoldsFew(t *testing.T) {
 	if got, want := b.summary.String(), "5,000 trackings: 2,500 delivered · 2,500 processing"; got != want {
 		t.Errorf("%s; want %s", got, want)
 	}
-	if len(b.open) != maxHeldRows || len(b.closed) != maxHeldRows {
-		t.Errorf("%d open and %d closed are held; want %d", len(b.open), len(b.closed), maxHeldRows)
+	if len(b.open) != maxRows || len(b.closed) != maxRows {
+		t.Errorf("%d open and %d closed are held; want %d", len(b.open), len(b.closed), maxRows)
 	}
 }
 
 // However results come, what is held is the first that is not done.
 func TestBoardHoldsTheFirst(t *testing.T) {
 	b := newTestBoard()
-	for i := range 3 * maxHeldRows {
-		pos := int64(3*maxHeldRows - 1 - i)
+	for i := range 3 * maxRows {
+		pos := int64(3*maxRows - 1 - i)
 		if err := b.update(known(&query.Target{Pos: pos, Ref: fmt.Sprint(pos)}, ledger.Processing, "")); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for pos := range int64(maxHeldRows) {
+	for pos := range int64(maxRows) {
 		if b.open[pos] == nil {
 			t.Fatalf("row %d is not held", pos)
 		}

@@ -46,7 +46,7 @@ func newQueryRun(
 	}
 	a := &queryRun{
 		call: c, targets: all, tally: tally{refs: all.refs}, stop: func() {},
-		pass: &inOrder{pass: show, held: map[int64]query.TargetResult{}},
+		pass: &inOrder{pass: show, waiting: map[int64]query.TargetResult{}},
 	}
 	a.Scheduler = &query.Scheduler{
 		Asker: asker, Workers: c.Config.Concurrency, Hard: c.Hard(ctx), Ended: a.ended, Choose: all.choose,
@@ -192,24 +192,24 @@ func codeOf(err error) command.Code {
 	return code
 }
 
-// maxHeld is the number of results that may wait for an earlier one. Beyond it they are passed on out of order.
-const maxHeld = 256
+// maxWaiting is the number of results that may wait for an earlier one. Beyond it they are passed on out of order.
+const maxWaiting = 256
 
 type inOrder struct {
-	pass func(query.TargetResult) error
-	next int64 // position of the next result
-	held map[int64]query.TargetResult
+	pass    func(query.TargetResult) error
+	next    int64 // position of the next result
+	waiting map[int64]query.TargetResult
 }
 
 func (o *inOrder) add(e query.TargetResult) error {
 	if e.Target.Pos < o.next {
 		return o.pass(e)
 	}
-	o.held[e.Target.Pos] = e
-	if e.Target.Pos > o.next && len(o.held) > maxHeld {
+	o.waiting[e.Target.Pos] = e
+	if e.Target.Pos > o.next && len(o.waiting) > maxWaiting {
 		return o.flush()
 	}
-	for next, ok := o.held[o.next]; ok; next, ok = o.held[o.next] {
+	for next, ok := o.waiting[o.next]; ok; next, ok = o.waiting[o.next] {
 		if err := o.take(next); err != nil {
 			return err
 		}
@@ -218,14 +218,14 @@ func (o *inOrder) add(e query.TargetResult) error {
 }
 
 func (o *inOrder) take(e query.TargetResult) error {
-	delete(o.held, e.Target.Pos)
+	delete(o.waiting, e.Target.Pos)
 	o.next = e.Target.Pos + 1
 	return o.pass(e)
 }
 
 func (o *inOrder) flush() error {
-	for _, pos := range slices.Sorted(maps.Keys(o.held)) {
-		if err := o.take(o.held[pos]); err != nil {
+	for _, pos := range slices.Sorted(maps.Keys(o.waiting)) {
+		if err := o.take(o.waiting[pos]); err != nil {
 			return err
 		}
 	}

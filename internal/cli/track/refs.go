@@ -113,7 +113,7 @@ func selected(ctx context.Context, c *command.Call, db *app.Store, f ledger.Filt
 			continue
 		}
 		t.Pos, known[t.Query] = int64(len(few)), t
-		if few = append(few, t); len(few) > maxHeld {
+		if few = append(few, t); len(few) > maxWaiting {
 			all, err := view.SummaryOf(ctx, c, db, f)
 			if total = all.Trackings(); f.Limit > 0 {
 				total = min(total, int64(f.Limit))

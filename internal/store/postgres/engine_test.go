@@ -202,7 +202,7 @@ func TestFencedProcessGetsAnotherName(t *testing.T) {
 	if err := x.end(t); err != nil {
 		t.Fatal(err)
 	}
-	if err := e.owners.Held(name); err != nil {
+	if err := e.owners.CheckOwner(name); err != nil {
 		t.Errorf("held: %v", err)
 	}
 	e.session.stop()()
@@ -222,10 +222,10 @@ func TestFencedProcessGetsAnotherName(t *testing.T) {
 	if err != nil || again == name {
 		t.Errorf("name %s, %v; want another one than %s", again, err, name)
 	}
-	if err := e.owners.Held(name); !errors.Is(err, store.ErrTakenOver) {
+	if err := e.owners.CheckOwner(name); !errors.Is(err, store.ErrTakenOver) {
 		t.Errorf("held: %v", err)
 	}
-	if err := e.owners.Held(again); err != nil {
+	if err := e.owners.CheckOwner(again); err != nil {
 		t.Errorf("held: %v", err)
 	}
 	if len(notes) != 1 || !strings.HasPrefix(notes[0], "Other processes took this one for dead after ") {
@@ -459,7 +459,7 @@ func TestLockThatHangsOn(t *testing.T) {
 	if alive, err := other.owners.Await(ctx, name); alive || err != nil {
 		t.Errorf("alive %v, %v, after its lease", alive, err)
 	}
-	if err := e.owners.Held(name); !errors.Is(err, store.ErrCutOff) {
+	if err := e.owners.CheckOwner(name); !errors.Is(err, store.ErrCutOff) {
 		t.Errorf("held: %v", err)
 	}
 	if !fence(t, other, name) {
@@ -469,7 +469,7 @@ func TestLockThatHangsOn(t *testing.T) {
 	if again := registered(t, e); again == name {
 		t.Error("it still has its name")
 	}
-	if err := e.owners.Held(name); !errors.Is(err, store.ErrTakenOver) {
+	if err := e.owners.CheckOwner(name); !errors.Is(err, store.ErrTakenOver) {
 		t.Errorf("held: %v", err)
 	}
 }

@@ -107,8 +107,8 @@ func (o *owners) Name(context.Context, store.Queryer) (string, error) {
 	return name, nil
 }
 
-// Held is for [store.Owners].
-func (o *owners) Held(name string) error {
+// CheckOwner is for [store.Owners].
+func (o *owners) CheckOwner(name string) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	switch {

@@ -196,9 +196,9 @@ func (e *engine) freeze(ctx context.Context) (func() error, error) {
 	}
 	return func() error {
 		defer conn.Close(always) //nolint:errcheck // whatever it says, it is over
-		var held bool
-		err := conn.QueryRow(always, "SELECT pg_advisory_unlock($1)", lock).Scan(&held)
-		if err == nil && !held {
+		var locked bool
+		err := conn.QueryRow(always, "SELECT pg_advisory_unlock($1)", lock).Scan(&locked)
+		if err == nil && !locked {
 			err = errors.New("others could write meanwhile")
 		}
 		return err

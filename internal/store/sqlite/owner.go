@@ -105,8 +105,8 @@ func (o *owner) Fence(ctx context.Context, on store.Queryer, name string) (bool,
 	return !alive && err == nil, err
 }
 
-// Held returns nil if name is this store's owner: it keeps its claims until it ends.
-func (o *owner) Held(name string) error {
+// CheckOwner returns nil if name is this store's owner: it keeps its claims until it ends.
+func (o *owner) CheckOwner(name string) error {
 	if o.isOwn(name) {
 		return nil
 	}

@@ -16,25 +16,25 @@ import (
 // take over what it had claimed, if they do.
 type cutOff struct {
 	*store.DB
-	held, lost atomic.Int64
-	recorded   chan struct{} // for each outcome that is recorded before
-	takenOver  bool
+	checks, lost atomic.Int64
+	recorded     chan struct{} // for each outcome that is recorded before
+	takenOver    bool
 }
 
-func (c *cutOff) Held(owner string) error {
-	if c.held.Load() == 0 {
+func (c *cutOff) CheckOwner(owner string) error {
+	if c.checks.Load() == 0 {
 		for range cap(c.recorded) {
 			<-c.recorded
 		}
 	}
-	if c.held.Add(-1) < 0 && c.lost.Add(-1) >= 0 {
+	if c.checks.Add(-1) < 0 && c.lost.Add(-1) >= 0 {
 		return &store.Error{Kind: store.ErrCutOff, Path: "postgres://db.test/waybill", Op: "write"}
 	}
-	return c.DB.Held(owner)
+	return c.DB.CheckOwner(owner)
 }
 
 func (c *cutOff) RecordOutcomes(ctx context.Context, all []ledger.BatchOutcome) error {
-	if c.takenOver && c.held.Load() < 0 {
+	if c.takenOver && c.checks.Load() < 0 {
 		return &store.Error{Kind: store.ErrTakenOver, Path: "postgres://db.test/waybill", Op: "write"}
 	}
 	err := c.DB.RecordOutcomes(ctx, all)
@@ -49,13 +49,13 @@ func (c *cutOff) RecordOutcomes(ctx context.Context, all []ledger.BatchOutcome) 
 
 // Who was cut off from the store sends nothing of what it had claimed before. It goes on
 // once the store says that nobody took that over, and else stops.
-func TestNothingIsSentWhileClaimsAreNotHeld(t *testing.T) {
+func TestNothingIsSentWhileClaimsAreLost(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		mode      ledger.Mode
 		takenOver bool
 		contact   bool
-		held      int64 // requests until then
+		checks    int64 // requests until then
 		want      ledger.Counts
 		sent      int64
 	}{
@@ -69,8 +69,8 @@ func TestNothingIsSentWhileClaimsAreNotHeld(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			db := open(t)
 			run := stage(t, db, tt.mode, 10, 50)
-			c := &cutOff{DB: db, takenOver: tt.takenOver, recorded: make(chan struct{}, tt.held)}
-			c.held.Store(tt.held)
+			c := &cutOff{DB: db, takenOver: tt.takenOver, recorded: make(chan struct{}, tt.checks)}
+			c.checks.Store(tt.checks)
 			c.lost.Store(3)
 			sent := int64(0)
 			j := job(db, run, service(func(context.Context, []tracking.Item) *tracking.Reply {
@@ -96,12 +96,12 @@ func TestAnswersOfRowsThatOthersTookAreNotReported(t *testing.T) {
 	db := open(t)
 	run := stage(t, db, ledger.Async, 10, 50)
 	c := &cutOff{DB: db, takenOver: true}
-	c.held.Store(3)
+	c.checks.Store(3)
 	c.lost.Store(100)
 	sent := 0
 	j := job(db, run, service(func(context.Context, []tracking.Item) *tracking.Reply {
 		sent++
-		c.held.Store(-1)
+		c.checks.Store(-1)
 		return &tracking.Reply{Outcome: tracking.OutcomeAccepted}
 	}))
 	j.Ledger.Queue = c
