@@ -139,7 +139,7 @@ func (a *Asker) Stored(ctx context.Context, t *Target) (res Result, err error) {
 	if err := a.readRows(ctx, []*Target{t}); err != nil {
 		return res, err
 	}
-	e := TargetResult{Target: t, Result: t.known(), stored: true}
+	e := TargetResult{Target: t, Result: t.storedResult(), stored: true}
 	if t.erased {
 		e.Result.Err = ledger.ErrErased
 	}

@@ -94,7 +94,7 @@ func (s *targetPoller) Load(ctx context.Context, ts []*Target) ([]poll.Verdict, 
 	}
 	all := make([]TargetResult, len(ts))
 	for i, t := range ts {
-		all[i] = TargetResult{Target: t, Result: t.known(), stored: true}
+		all[i] = TargetResult{Target: t, Result: t.storedResult(), stored: true}
 	}
 	if s.Meets != nil {
 		if err := s.Meets(ctx, all); err != nil {
@@ -221,7 +221,7 @@ func find(ctx context.Context, store *Store, ts []*Target) error {
 	return nil
 }
 
-func (t *Target) known() Result {
+func (t *Target) storedResult() Result {
 	res := Result{Query: t.Query, Ref: t.Ref}
 	for _, row := range t.chosenRows() {
 		res.Trackings = append(res.Trackings, knownRow{TrackingStatus: row}.tracking())
@@ -428,7 +428,7 @@ func (s *targetPoller) Leave(ctx context.Context, ts []*Target) error {
 	}
 	all := make([]TargetResult, len(ts))
 	for i, t := range ts {
-		res := t.known()
+		res := t.storedResult()
 		if len(res.Trackings) == 0 {
 			asked := tracking.Tracking{ReferID: t.Query.ReferID, Number: t.Query.Number}
 			res.Trackings = []Tracking{{Tracking: asked, Phase: cmp.Or(t.Phase, NotAsked)}}

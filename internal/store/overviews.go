@@ -141,10 +141,10 @@ func (d *DB) ForwardingsOf(ctx context.Context, delivery int64) ([]inbox.Forward
 func (r *reader) forwardings(
 	ctx context.Context, sinks []inbox.Sink, waiting []inbox.WaitingEntry, from, to int64,
 ) func(delivery int64) []inbox.Forwarding {
-	type place struct{ delivery, sink int64 }
-	found := map[place]inbox.Forwarding{}
+	type forwardingKey struct{ delivery, sink int64 }
+	found := map[forwardingKey]inbox.Forwarding{}
 	r.each(ctx, func(s scanner) error {
-		var at place
+		var at forwardingKey
 		var a inbox.Attempt
 		var micros int64
 		err := s.Scan(&at.delivery, &at.sink, (*storedTime)(&a.At), &a.Number, &a.Status, &micros, &a.Sent)
@@ -159,7 +159,7 @@ func (r *reader) forwardings(
 	}, `SELECT delivery, sink, at, attempt, status, micros, sent FROM attempts WHERE delivery >= $1 AND delivery <= $2
 		ORDER BY delivery, sink, at, attempt`, from, to)
 	for _, w := range waiting {
-		at := place{w.Delivery, w.Sink}
+		at := forwardingKey{w.Delivery, w.Sink}
 		f := found[at]
 		f.Waiting = &w
 		found[at] = f
@@ -167,7 +167,7 @@ func (r *reader) forwardings(
 	return func(delivery int64) []inbox.Forwarding {
 		all := make([]inbox.Forwarding, len(sinks))
 		for i, sink := range sinks {
-			all[i] = found[place{delivery, sink.ID}]
+			all[i] = found[forwardingKey{delivery, sink.ID}]
 			all[i].Sink, all[i].Read = sink, sink.Cursor >= delivery
 		}
 		return all

@@ -173,20 +173,20 @@ type findStatements struct{ byReferID, byNumber, byID, seenByID [2]findQuery }
 
 // findQueries are the queries for one and for manyFound keys; byID finds rows, seenByID sightings.
 var findQueries = sync.OnceValue(func() (f findStatements) {
-	from := func(places, table string) string {
-		return ", v.column1 FROM (VALUES " + places + ") v CROSS JOIN " + table
+	from := func(parameters, table string) string {
+		return ", v.column1 FROM (VALUES " + parameters + ") v CROSS JOIN " + table
 	}
 	for i, n := range []int{1, manyFound} {
-		places := joined(n, func(place int) string { return fmt.Sprintf("(%d, ?)", place) })
-		ids := joined(n, func(place int) string { return fmt.Sprintf("(%d, CAST(? AS BIGINT))", place) })
-		rows := rowColumns + from(places, "rows r") + rowJoins + "WHERE "
-		seen := rowlessColumns + from(places, "sightings s WHERE ")
+		parameters := joined(n, func(index int) string { return fmt.Sprintf("(%d, ?)", index) })
+		ids := joined(n, func(index int) string { return fmt.Sprintf("(%d, CAST(? AS BIGINT))", index) })
+		rows := rowColumns + from(parameters, "rows r") + rowJoins + "WHERE "
+		seen := rowlessColumns + from(parameters, "sightings s WHERE ")
 		f.byReferID[i] = findQuery{
 			rows: rows + "r.refer_id = v.column2" + visible,
 			seen: seen + "s.refer_id = v.column2 AND " + rowless,
 		}
 		f.byNumber[i] = findQuery{
-			rows: rowColumns + from(places, "numbers n CROSS JOIN rows r") + rowJoins +
+			rows: rowColumns + from(parameters, "numbers n CROSS JOIN rows r") + rowJoins +
 				"WHERE n.folded = v.column2 AND r.id = n.row_id" + visible,
 			late: rows + "r.id > " + indexed + " AND fold_number(r.number) = v.column2" + visible,
 			seen: seen + "s.folded = v.column2 AND " + rowless,
@@ -271,10 +271,10 @@ func (f *finder) find(ctx context.Context, queries [2]findQuery, numbers []int, 
 			}
 			columns := newStatusScanner()
 			f.each(ctx, func(s scanner) error {
-				var place int
-				id, st, err := columns.scan(s, &place)
+				var index int
+				id, st, err := columns.scan(s, &index)
 				if err == nil {
-					f.found[part[place]] = append(f.found[part[place]], foundStatus{id, st})
+					f.found[part[index]] = append(f.found[part[index]], foundStatus{id, st})
 				}
 				return err
 			}, text, args...)

@@ -34,13 +34,13 @@ func afterFlag(cmd *cobra.Command, after *string) {
 }
 
 // parseAfter parses --after: a delivery and the position of an event in it. Both are 0 without the flag.
-func parseAfter(id string) (delivery int64, place int, err error) {
-	delivery, place, ok := replay.ParseNumber(id)
+func parseAfter(id string) (delivery int64, index int, err error) {
+	delivery, index, ok := replay.ParseNumber(id)
 	if !ok && id != "" {
 		hint := "an ID such as 12 or 12.2; begin without --after"
 		err = command.Usagef(hint, "--after %q is not the number of an event", id)
 	}
-	return delivery, place, err
+	return delivery, index, err
 }
 
 func filterFlag(cmd *cobra.Command, filter *string) {

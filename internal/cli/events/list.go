@@ -90,12 +90,12 @@ func (o listOptions) query() (inbox.Query, error) {
 // readOn makes q read the rows after the event of --after, oldest first. For an event that verified late, it starts at
 // the event's first row: some rows may be read twice, none is missed.
 func (o listOptions) readOn(ctx context.Context, db *app.Store, q *inbox.Query) error {
-	delivery, place, err := parseAfter(o.After)
+	delivery, index, err := parseAfter(o.After)
 	if delivery == 0 || err != nil {
 		return err
 	}
 	for e, err := range db.Inbox.Events(ctx, inbox.Query{Delivery: delivery}) {
-		if err != nil || e.Index == place {
+		if err != nil || e.Index == index {
 			q.Newest, q.After = false, e.Seq
 			return err
 		}

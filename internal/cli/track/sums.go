@@ -111,11 +111,11 @@ func ageOfGroup(g ledger.Group, now time.Time) int {
 	if g.Created.IsZero() {
 		return -1
 	}
-	place, exact := slices.BinarySearch(ageStarts(), int64(max(now.Sub(g.Created), 0)/day))
+	index, exact := slices.BinarySearch(ageStarts(), int64(max(now.Sub(g.Created), 0)/day))
 	if !exact {
-		place-- // the group began before
+		index-- // the group began before
 	}
-	return place
+	return index
 }
 
 func dayOf(at time.Time) time.Time {

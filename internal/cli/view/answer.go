@@ -92,7 +92,7 @@ type Answer struct {
 
 // Tracking returns the JSON form of a line.
 func (n StatusFormatter) Tracking(l *Line) Tracking {
-	st := l.known()
+	st := l.row()
 	j := Tracking{
 		ReferID: l.ReferID, TrackingNumber: l.Number, State: st.State, Run: l.run(), Phase: l.Phase,
 		CarrierCode: l.CarrierCode, RouterID: l.RouterID, Reason: l.Reason, CloseReason: l.CloseReason,

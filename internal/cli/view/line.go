@@ -49,14 +49,14 @@ func (l *Line) state() string {
 
 // oddState returns the state, or "" if it is accepted.
 func (l *Line) oddState() string {
-	if l.known().State == ledger.Accepted {
+	if l.row().State == ledger.Accepted {
 		return ""
 	}
 	return l.state()
 }
 
-// known returns the tracking's status in the store, or the zero value.
-func (l *Line) known() (t ledger.TrackingStatus) {
+// row returns the tracking's status in the store, or the zero value.
+func (l *Line) row() (t ledger.TrackingStatus) {
 	if l.Row != nil {
 		t = *l.Row
 	}
@@ -64,11 +64,11 @@ func (l *Line) known() (t ledger.TrackingStatus) {
 }
 
 // run returns the number of the tracking's run, or "".
-func (l *Line) run() string { return command.NonZero(l.known().Run) }
+func (l *Line) run() string { return command.NonZero(l.row().Run) }
 
 func (l *Line) source() string {
 	source := Source(l.Source)
-	if seen := l.known().Sighting; l.Source == ledger.FromEvent && seen != nil && seen.Shared > 1 {
+	if seen := l.row().Sighting; l.Source == ledger.FromEvent && seen != nil && seen.Shared > 1 {
 		source += fmt.Sprintf(", of %d with this number", seen.Shared)
 	}
 	return source
@@ -79,7 +79,7 @@ func (l *Line) checkpoint() string {
 		return l.LatestTime
 	}
 	at := l.Times().Checkpoint
-	if seen := l.known().Sighting; at.IsZero() && seen != nil {
+	if seen := l.row().Sighting; at.IsZero() && seen != nil {
 		at = seen.Times.Checkpoint
 	}
 	if at.IsZero() {
@@ -124,7 +124,7 @@ func (n StatusFormatter) Columns(r Reader) []command.Column[*Line] {
 			Cell:    func(l *Line) string { return cmp.Or(l.CarrierCode, l.SentCarrier) },
 			CSVCell: func(l *Line) string { return l.CarrierCode },
 		},
-		{Name: "STATE", Rank: 6, Sparse: true, Cell: state, CSVCell: func(l *Line) string { return string(l.known().State) }},
+		{Name: "STATE", Rank: 6, Sparse: true, Cell: state, CSVCell: func(l *Line) string { return string(l.row().State) }},
 		{
 			Name: "STATUS", CSV: "-", Flex: true, Style: style, Cell: func(l *Line) string { return phase(l.Tracking) },
 			Excel: func(l *Line) string { return n.PhaseName(l.Tracking) },
@@ -164,7 +164,7 @@ func OwnColumns(names []string) (columns []command.Column[*Line]) {
 	for _, name := range names {
 		columns = append(columns, command.Column[*Line]{
 			Name: name, CSV: "-", Flex: true, Extra: true,
-			Cell: func(l *Line) string { return l.known().Own.Value(name) },
+			Cell: func(l *Line) string { return l.row().Own.Value(name) },
 		})
 	}
 	return columns
