@@ -17,7 +17,7 @@ func TestSecretsAreMaskedAfterTheyChange(t *testing.T) {
 		}
 		return []webhook.Secret{{Value: []byte(secret)}, {Value: []byte("short")}}, nil
 	}}
-	if err := h.reload(now); err != nil {
+	if _, err := h.current(now); err != nil {
 		t.Fatal(err)
 	}
 	check := func(value string, after time.Duration, want bool) {
@@ -43,7 +43,7 @@ func TestSecretsAreMaskedAfterTheyChange(t *testing.T) {
 		`"torn the-new-secret`:                                                          `"torn the-new-secret`,
 	} {
 		if got := string(h.mask([]byte(raw), now.Add(time.Hour))); got != want {
-			t.Errorf("%s: hidden as %s; want %s", raw, got, want)
+			t.Errorf("%s: masked as %s; want %s", raw, got, want)
 		}
 	}
 	broken = true

@@ -96,7 +96,7 @@ func (s *Session) Redactor() *redact.Redactor {
 // replaced ones. It is safe for concurrent use. Errors are about reading the secrets.
 func (s *Session) SecretMatcher() (func(webhook.Field) bool, error) {
 	m := &secretMatcher{read: s.secretsInClear}
-	if err := m.reload(time.Now()); err != nil {
+	if _, err := m.current(time.Now()); err != nil {
 		return nil, err
 	}
 	return func(f webhook.Field) bool { return m.matches(f.Value, time.Now()) }, nil
@@ -127,26 +127,31 @@ type secretMatcher struct {
 	reloadAt time.Time // time of the next read
 }
 
-func (m *secretMatcher) reload(now time.Time) error {
+// current returns all secrets read so far. Callers may ignore an error: the verifier reports errors of secrets.
+func (m *secretMatcher) current(now time.Time) ([]string, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	if now.Before(m.reloadAt) {
-		return nil
+		return m.texts, nil
 	}
 	m.reloadAt = now.Add(secretsReload)
 	secrets, err := m.read()
-	for _, one := range secrets {
-		if text := string(one.Value); text != "" && !slices.Contains(m.texts, text) {
+	for _, secret := range secrets {
+		if text := string(secret.Value); text != "" && !slices.Contains(m.texts, text) {
 			m.texts = append(m.texts, text)
 		}
 	}
-	return err
+	return m.texts, err
 }
 
-// matches reports whether a value holds a secret. A short secret must be all of it: anything may hold a few letters.
 func (m *secretMatcher) matches(value string, now time.Time) bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	_ = m.reload(now) // the verifier reports errors of secrets
-	return slices.ContainsFunc(m.texts, func(text string) bool {
+	texts, _ := m.current(now)
+	return hasSecret(value, texts)
+}
+
+// hasSecret reports whether value holds one of texts. A short text must be all of it: any text may hold a few letters.
+func hasSecret(value string, texts []string) bool {
+	return slices.ContainsFunc(texts, func(text string) bool {
 		return value == text || len(text) >= redact.MinLength && strings.Contains(value, text)
 	})
 }
@@ -155,29 +160,22 @@ func (m *secretMatcher) matches(value string, now time.Time) bool {
 // be read: some senders put a token into the body. It is safe for concurrent use and does not change its argument.
 func (s *Session) SecretMasker() func(json.RawMessage) json.RawMessage {
 	m := &secretMatcher{read: s.secretsInClear}
-	_ = m.reload(time.Now()) // users of the secrets report their errors
+	_, _ = m.current(time.Now()) // users of the secrets report their errors
 	return func(raw json.RawMessage) json.RawMessage { return m.mask(raw, time.Now()) }
 }
 
 func (m *secretMatcher) mask(raw json.RawMessage, now time.Time) json.RawMessage {
-	if !m.mayContain(raw, now) {
+	texts, _ := m.current(now)
+	isIn := func(text string) bool { return bytes.Contains(raw, []byte(text)) }
+	if bytes.IndexByte(raw, '\\') < 0 && !slices.ContainsFunc(texts, isIn) {
 		return raw
 	}
 	return redact.Strings(raw, func(text string, _ bool) string {
-		if m.matches(text, now) {
+		if hasSecret(text, texts) {
 			return redact.Mask
 		}
 		return text
 	})
-}
-
-// mayContain reports whether JSON contains a secret in clear, or an escape.
-func (m *secretMatcher) mayContain(raw []byte, now time.Time) bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	_ = m.reload(now) // errors as above
-	isIn := func(text string) bool { return bytes.Contains(raw, []byte(text)) }
-	return bytes.IndexByte(raw, '\\') >= 0 || slices.ContainsFunc(m.texts, isIn)
 }
 
 // secretsReload is how often the files of secrets are checked for changes.

@@ -68,7 +68,7 @@ func (r *route) send(ctx context.Context, l inbox.OutboxEntry) (Answer, error) {
 			return Answer{}, err
 		}
 	}
-	return hideValues(r.target.Headers)(r.forwarder.o.Client.Send(ctx, r.target.URL, ReplaceHeaders(m, r.target.Headers)))
+	return maskValues(r.target.Headers)(r.forwarder.o.Client.Send(ctx, r.target.URL, ReplaceHeaders(m, r.target.Headers)))
 }
 
 // signalOf returns what an answer says about pace. A late answer says nothing about other deliveries.

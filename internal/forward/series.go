@@ -122,7 +122,7 @@ func (s Series) send(ctx context.Context, step Sending) (Result, error) {
 		}
 		return r, err
 	}
-	r.Answer, r.Err = hideValues(p.Own)(s.Client.Send(ctx, p.URL, p.Message))
+	r.Answer, r.Err = maskValues(p.Own)(s.Client.Send(ctx, p.URL, p.Message))
 	r.Expected = r.Err == nil && s.Expect.Match(r.Status)
 	return r, nil
 }

@@ -103,8 +103,8 @@ func Redactor(headers []webhook.Field) *redact.Redactor {
 	return redact.New(values...)
 }
 
-// hideValues removes the values of headers from an answer and its error, since a target may repeat them.
-func hideValues(headers []webhook.Field) func(Answer, error) (Answer, error) {
+// maskValues removes the values of headers from an answer and its error, since a target may repeat them.
+func maskValues(headers []webhook.Field) func(Answer, error) (Answer, error) {
 	return func(a Answer, err error) (Answer, error) {
 		r := Redactor(headers)
 		a.Location, a.Reply = r.String(a.Location), r.Bytes(a.Reply)

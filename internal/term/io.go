@@ -102,7 +102,7 @@ func (t *IO) Hide(secrets ...string) {
 	}
 }
 
-func (t *IO) hidden() *redact.Redactor {
+func (t *IO) masker() *redact.Redactor {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.redactor

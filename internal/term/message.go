@@ -211,7 +211,7 @@ func (t *IO) write(m message, human string) {
 }
 
 // human writes visible text. Err keeps an error: there is nowhere to report it.
-func (t *IO) human(text string) { _, _ = t.Err.WriteStyled([]byte(t.hidden().String(text))) }
+func (t *IO) human(text string) { _, _ = t.Err.WriteStyled([]byte(t.masker().String(text))) }
 
 // object writes one line of JSON. Err keeps an error, as in human.
 func (t *IO) object(v any) {
@@ -219,7 +219,7 @@ func (t *IO) object(v any) {
 	if err != nil {
 		line, _ = AppendJSON(nil, message{Type: "warning", Message: "message not shown: " + err.Error()})
 	}
-	_, _ = t.Err.Write(append(t.hidden().Bytes(line), '\n'))
+	_, _ = t.Err.Write(append(t.masker().Bytes(line), '\n'))
 }
 
 // AppendJSON appends v as JSON on one line, without a newline. Control and format characters become \uXXXX, invalid

@@ -71,7 +71,7 @@ func Open(ctx context.Context, at Place, o Options) (*Page, error) {
 		Token:    token,
 		Stream:   p.stream,
 		Explain:  p.explain,
-		Hide:     hider(o),
+		Hide:     maskerOf(o),
 		ReadOnly: o.Call.ReadOnly,
 		Log:      func(text string) { o.Call.IO.Detail("%s", text) },
 	})
@@ -81,8 +81,8 @@ func Open(ctx context.Context, at Place, o Options) (*Page, error) {
 	return p, nil
 }
 
-// hider returns a function that masks secrets of the session and the targets, and escapes control characters.
-func hider(o Options) func([]byte) []byte {
+// maskerOf returns a function that masks secrets of the session and the targets, and escapes control characters.
+func maskerOf(o Options) func([]byte) []byte {
 	var headers []webhook.Field
 	for _, t := range o.Targets {
 		headers = append(headers, t.Headers...)
