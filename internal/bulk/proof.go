@@ -29,16 +29,8 @@ type proof struct {
 	ifNoSiblings bool              // it counts only while no other row has this referId
 	by           identifier        // the identifier that the last response is about
 	fingerprint  string            // of the absence
-	why          string            // why it is undecided
+	why          string            // why the row is not known to be present
 	answered     time.Time
-}
-
-// words says why the row is not known to be present.
-func (p *proof) words() string {
-	if p.presence == tracking.PresenceAbsent {
-		return "not found: " + p.fingerprint
-	}
-	return p.why
 }
 
 // prove queries a row: by its referId and, if that proves nothing, by its number. The error is a [*StopError], or the
@@ -51,6 +43,7 @@ func (pr *prover) prove(ctx context.Context, x ledger.UnknownRow, beforeNumber f
 		return nil, err
 	}
 	p := &proof{row: x, presence: first.Presence, by: byReferID, fingerprint: first.Fingerprint, answered: time.Now()}
+	p.why = describeEvidence(first)
 	switch {
 	case p.presence == tracking.PresenceProcessing && x.Siblings == 0 && !x.Unsent:
 		p.presence, p.ifNoSiblings = tracking.PresenceNamed, true
@@ -68,6 +61,7 @@ func (pr *prover) prove(ctx context.Context, x ledger.UnknownRow, beforeNumber f
 		return nil, err
 	}
 	p.presence, p.by, p.fingerprint, p.answered = second.Presence, byNumber, second.Fingerprint, time.Now()
+	p.why = describeEvidence(second)
 	switch {
 	case second.Presence == tracking.PresenceNamed && (second.Own || pr.onlyHolder(ctx, x.Item)):
 	case second.Presence == tracking.PresenceNamed:
@@ -77,7 +71,7 @@ func (pr *prover) prove(ctx context.Context, x ledger.UnknownRow, beforeNumber f
 		p.presence = tracking.PresenceProcessing
 		p.why = "the service is still processing this referId and does not say which of its numbers it has"
 	case second.Presence == tracking.PresenceUndecided:
-		p.why = describeEvidence(first) + " (by referId); " + describeEvidence(second) + " (by number)"
+		p.why = describeEvidence(first) + " (by referId); " + p.why + " (by number)"
 	}
 	return p, nil
 }

@@ -182,7 +182,7 @@ func (pr *prover) proveTaken(ctx context.Context, shape string, rows []ledger.Un
 		hint = "; the other rows stay unknown until it does"
 	}
 	return stopf(tracking.OutcomeUnknown, nil, "the service answered with %d, but does not find referId %q (%s)%s",
-		statusOf(shape), missing.row.Item.ReferID, missing.words(), hint)
+		statusOf(shape), missing.row.Item.ReferID, missing.why, hint)
 }
 
 // proveNotTaken queries rows of a batch that the service refused. A row found after a conflict may be older. Unless
@@ -402,5 +402,5 @@ func (d *dispatch) checkFirstBatch(ctx context.Context, o sentBatch) error {
 	}
 	return stopf(tracking.OutcomeUnknown, nil, "the service answered with %d, but does not find referId %q (%s); "+
 		"`waybill runs retry %d --absent` checks all rows of the run",
-		o.reply.HTTPStatus, missing.row.Item.ReferID, missing.words(), d.Run.ID)
+		o.reply.HTTPStatus, missing.row.Item.ReferID, missing.why, d.Run.ID)
 }

@@ -61,11 +61,9 @@ func matchNumbers(r queryReply, rows []ledger.TrackingStatus) []Tracking {
 		}
 		found = append(found, f)
 	}
-	if r.query.ReferID != "" {
-		for i, t := range all {
-			if !used[i] {
-				found = append(found, answered(t, r.query, t.Number))
-			}
+	for i, t := range all {
+		if !used[i] && r.query.ReferID != "" {
+			found = append(found, answered(t, r.query, t.Number))
 		}
 	}
 	if len(found) == 0 {

@@ -70,9 +70,7 @@ type Tracking struct {
 }
 
 // Timeline returns the checkpoints newest first, with their anomalies.
-func (t Tracking) Timeline() []tracking.Entry {
-	return tracking.Entries(t.Checkpoints, t.Learnt)
-}
+func (t Tracking) Timeline() []tracking.Entry { return tracking.Entries(t.Checkpoints, t.Learnt) }
 
 // Phases of trackings that no answer reports.
 const (

@@ -112,10 +112,11 @@ func target(ref string) *query.Target {
 // ask asks about REFs until each has an answer, and returns how each ended.
 func ask(ctx context.Context, a *query.Asker, change func(*query.Scheduler), refs ...string) ([]query.TargetResult, error) {
 	var all []query.TargetResult
-	s := &query.Scheduler{Asker: a, Workers: 2, Patience: time.Minute, Ended: func(e query.TargetResult) error {
+	s := &query.Scheduler{Asker: a, Workers: 2, Patience: time.Minute, Failing: func(error) {}}
+	s.Ended = func(e query.TargetResult) error {
 		all = append(all, e)
 		return nil
-	}}
+	}
 	if change != nil {
 		change(s)
 	}

@@ -50,7 +50,7 @@ type Scheduler struct {
 	// queried.
 	Choose func(ctx context.Context, ts []*Target) error
 	Ended  func(TargetResult) error // gets each target once, in the order in which they end; its error ends everything
-	// Failing, if not nil, is called with the reason while queries fail, and with nil once they succeed again.
+	// Failing is called with the reason while queries fail, and with nil once they succeed again.
 	Failing func(error)
 }
 
@@ -268,15 +268,13 @@ func (s *targetPoller) noteTrouble(err error) error {
 	}
 	failure := tracking.FailureOf(err)
 	if !failure.Temporary {
-		if s.trouble != nil && s.Failing != nil {
+		if s.trouble != nil {
 			s.Failing(nil)
 		}
 		s.failing, s.trouble = time.Time{}, nil
 		return nil
 	}
-	if s.Failing != nil {
-		s.Failing(err)
-	}
+	s.Failing(err)
 	if s.trouble = err; s.failing.IsZero() {
 		s.failing = time.Now()
 	}

@@ -155,8 +155,7 @@ func (a *queryRun) notChecked(stop error) error {
 }
 
 func (a *queryRun) advise(e *command.ExitError) {
-	t, next := &a.tally, ""
-	number := ""
+	t, next, number := &a.tally, "", ""
 	if t.number != "" {
 		number = command.Quoted(t.number) + " looks like a tracking number: add --by tracking-number"
 	}

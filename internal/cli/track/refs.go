@@ -43,7 +43,7 @@ func (o *refOptions) check(cmd *cobra.Command) error {
 	if err := command.CheckNotEmpty(cmd, append(filterFlags(), "from", "fail-on")...); err != nil {
 		return err
 	}
-	named, filtered := len(o.Refs) > 0, o.filterOptions.used()
+	named, filtered := len(o.Refs) > 0, len(o.words()) > 0
 	switch {
 	case o.Stuck == stuckAfter && named:
 		return command.Usagef("write an age after =, such as --stuck=3d", "REFs and --stuck exclude each other")
@@ -255,8 +255,6 @@ func filterFlags() (names []string) {
 	new(filterOptions).set().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
 	return names
 }
-
-func (o *filterOptions) used() bool { return len(o.words()) > 0 }
 
 // words returns the flags that are set, as on a command line.
 func (o *filterOptions) words() (words []string) {
