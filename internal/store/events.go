@@ -55,78 +55,31 @@ func scanEvent(s scanner, more ...any) (inbox.Event, error) {
 	return e, err
 }
 
-type conditions struct {
-	terms []string
-	args  []any
-}
-
-// add adds a term in which %s stands for the parameter.
-func (c *conditions) add(term string, arg any) {
-	c.args = append(c.args, arg)
-	c.terms = append(c.terms, fmt.Sprintf(term, fmt.Sprintf("$%d", len(c.args))))
-}
-
-// any ORs the terms that fill adds.
-func (c *conditions) any(fill func(*conditions)) {
-	either := conditions{args: c.args}
-	fill(&either)
-	c.args = either.args
-	c.terms = append(c.terms, "("+strings.Join(append(either.terms, "0 = 1"), " OR ")+")")
-}
-
-// String returns the condition for WHERE.
-func (c *conditions) String() string {
-	if len(c.terms) == 0 {
-		return "1 = 1"
-	}
-	return strings.Join(c.terms, " AND ")
-}
-
 // matching returns the conditions of q, except for its bounds.
 func matching(q inbox.Query) *conditions {
 	c := &conditions{}
-	if q.Delivery != 0 {
-		c.add("delivery = %s", q.Delivery)
-	}
-	if q.EventID != "" {
-		c.add("event_key = %s", webhook.IDKey(q.EventID))
-	}
+	c.addIf(q.Delivery != 0, "delivery = {}", q.Delivery)
+	c.addIf(q.EventID != "", "event_key = {}", webhook.IDKey(q.EventID))
+	c.addIf(q.Genuine, "synthetic = 0")
+	c.addIf(q.Kind != "", "kind = {}", q.Kind)
+	c.addIf(q.TrackingNumber != "", "folded = {}", foldKey(q.TrackingNumber))
+	c.addIf(!q.Since.IsZero(), "received >= {}", millis(q.Since))
 	if q.EventIDPrefix != "" {
 		c.addIDPrefix(q.EventIDPrefix)
 	}
-	if q.Genuine {
-		c.terms = append(c.terms, "synthetic = 0")
-	}
-	if q.Kind != "" {
-		c.add("kind = %s", q.Kind)
-	}
-	if q.TrackingNumber != "" {
-		c.add("folded = %s", foldKey(q.TrackingNumber))
-	}
-	if !q.Since.IsZero() {
-		c.add("received >= %s", millis(q.Since))
-	}
 	if q.Verified != nil {
-		c.any(func(either *conditions) {
-			for _, v := range q.Verified {
-				either.add("verified = %s", string(v))
-			}
-		})
+		c.add("verified IN " + bindAll(c, q.Verified))
 	}
 	if q.Marks != nil {
-		c.any(func(either *conditions) {
-			for _, m := range q.Marks {
-				either.add("mark = %s", string(m))
-			}
-		})
+		c.add("mark IN " + bindAll(c, q.Marks))
 	}
 	if q.Trackings != nil {
 		c.any(func(either *conditions) {
 			for _, n := range q.Trackings.Numbers {
-				either.add("folded = %s", foldKey(n))
+				either.add("folded = {}", foldKey(n))
 			}
 			for _, id := range q.Trackings.RouterIDs {
-				either.add("LOWER(router_id) = %s", strings.ToLower(id))
+				either.add("LOWER(router_id) = {}", strings.ToLower(id))
 			}
 		})
 	}
@@ -135,16 +88,14 @@ func matching(q inbox.Query) *conditions {
 
 // addIDPrefix finds eventIds by prefix. UUIDs are found by their keys; other eventIds have their own index.
 func (c *conditions) addIDPrefix(prefix string) {
-	n := len(c.args)
-	c.args = append(c.args, prefix, prefix+string(unicode.MaxRune))
-	found := fmt.Sprintf(`SELECT seq FROM events WHERE length(event_key) > 16
-		AND event_id <> '' AND length(event_id) <= 512 AND event_id >= $%d AND event_id <= $%d`, n+1, n+2)
+	found, bounds := `SELECT seq FROM events WHERE length(event_key) > 16
+		AND event_id <> '' AND length(event_id) <= 512 AND event_id >= {} AND event_id <= {}`,
+		[]any{prefix, prefix + string(unicode.MaxRune)}
 	if least, greatest, ok := webhook.IDKeyRange(prefix); ok {
-		c.args = append(c.args, least, greatest)
-		found += fmt.Sprintf(` UNION ALL SELECT seq FROM events
-			WHERE event_key >= $%d AND event_key <= $%d AND length(event_key) = 16`, n+3, n+4)
+		found += " UNION ALL SELECT seq FROM events WHERE event_key >= {} AND event_key <= {} AND length(event_key) = 16"
+		bounds = append(bounds, least, greatest)
 	}
-	c.terms = append(c.terms, "seq IN ("+found+")")
+	c.add("seq IN ("+found+")", bounds...)
 }
 
 // Events yields rows of the inbox, see [inbox.Store].
@@ -178,12 +129,8 @@ func scanEventRow(s scanner) (r eventRow, err error) {
 // eventPage returns the next events that match q, after last; the zero Event for the first page.
 func (r *reader) eventPage(ctx context.Context, q inbox.Query, last inbox.Event, n int) []eventRow {
 	c := matching(q)
-	if q.After > 0 || !q.Newest {
-		c.add("seq > %s", q.After)
-	}
-	if q.Before > 0 {
-		c.add("seq < %s", q.Before)
-	}
+	c.addIf(q.After > 0 || !q.Newest, "seq > {}", q.After)
+	c.addIf(q.Before > 0, "seq < {}", q.Before)
 	order := " ORDER BY seq"
 	if q.Newest {
 		order = " ORDER BY delivery DESC, seq DESC"
@@ -191,16 +138,15 @@ func (r *reader) eventPage(ctx context.Context, q inbox.Query, last inbox.Event,
 	switch {
 	case last.Seq == 0:
 	case q.Newest:
-		c.add("delivery <= %s", last.Delivery)
+		c.add("delivery <= {}", last.Delivery)
 		c.any(func(either *conditions) {
-			either.add("delivery < %s", last.Delivery)
-			either.add("seq < %s", last.Seq)
+			either.add("delivery < {}", last.Delivery)
+			either.add("seq < {}", last.Seq)
 		})
 	default:
-		c.add("seq > %s", last.Seq)
+		c.add("seq > {}", last.Seq)
 	}
-	c.args = append(c.args, n)
-	query := eventsWithBodies + "WHERE " + c.String() + order + fmt.Sprintf(" LIMIT $%d", len(c.args))
+	query := eventsWithBodies + "WHERE " + c.String() + order + " LIMIT " + c.bind(n)
 	return list(ctx, r, scanEventRow, query, c.args...)
 }
 

@@ -13,9 +13,8 @@ import (
 	"github.com/waybill-cli/waybill/internal/ledger"
 )
 
-// readWords reads the statuses and row states of the filter.
+// readWords reads the row states of the filter.
 func (l *lister) readWords() {
-	l.chosen = l.f.Statuses != nil || l.f.States != nil || l.orStuck()
 	for _, s := range l.f.States {
 		switch s {
 		case ledger.NotChecked:
@@ -30,16 +29,90 @@ func (l *lister) readWords() {
 
 func (l *lister) orStuck() bool { return !l.f.OrStuckSince.IsZero() }
 
-// ofRowsAlone reports whether the filter selects by row states only, and not by status.
-func (l *lister) ofRowsAlone() bool { return l.chosen && len(l.statuses) == 0 && !l.orStuck() }
+// criterion is what one member of a [ledger.Filter] asks for, except for Run and Created, see addRuns.
+type criterion struct {
+	// add adds conditions that hold for all matches. If the subject has no row, they say only what its sighting decides.
+	add func(of subject, c *conditions)
+	// mayTake reports whether trackings of a count may match; nil: of any.
+	mayTake func(trackingCount) bool
 
-func (l *lister) takesByTime() bool {
-	return !l.f.Updated.IsZero() || !l.f.Delivered.IsZero() || !l.f.StuckSince.IsZero()
+	needsRow, needsBatch bool // the conditions for a row use it, or its batch
+	inexact              bool // not all that the conditions hold for matches, see [ledger.Filter.Matches]
+	onlyRows             bool // no sighting without a row matches
+	onlySeen             bool // no row without a sighting matches
+	byTime               bool // table tracking_counts can't tell the matches, but sightings can
+	uncounted            bool // neither can
+}
+
+// readCriteria makes the criteria of the filter, one for each of its members that is set.
+func (l *lister) readCriteria() {
+	f := &l.f
+	seen := func(c trackingCount) bool { return c.status != 0 }
+	final := func(c trackingCount) bool { return slices.Contains(l.final, c.status) }
+	add := func(isSet bool, c criterion) {
+		if isSet {
+			l.criteria = append(l.criteria, c)
+		}
+	}
+	add(!f.Updated.IsZero(), criterion{
+		add: func(_ subject, c *conditions) {
+			c.within("CASE WHEN s.updated > s.checkpoint THEN s.updated ELSE s.checkpoint END", f.Updated)
+		},
+		mayTake: seen, onlySeen: true, byTime: true,
+	})
+	add(!f.Delivered.IsZero(), criterion{
+		add: func(_ subject, c *conditions) {
+			c.within("s.checkpoint", f.Delivered)
+			c.add("+s.status_id IN " + idList(l.final))
+		},
+		mayTake: final, onlySeen: true, byTime: true,
+	})
+	add(!f.StuckSince.IsZero(), criterion{
+		add:      func(of subject, c *conditions) { l.addStuck(of, c, f.StuckSince) },
+		mayTake:  func(c trackingCount) bool { return seen(c) && !final(c) },
+		needsRow: true, needsBatch: true, inexact: true, onlySeen: true, byTime: true,
+	})
+	add(f.Statuses != nil || f.States != nil || l.orStuck(), l.wordsCriterion(final))
+	add(f.Carrier != "", criterion{
+		add:      func(of subject, c *conditions) { c.add(of.carrier + " IN " + bindAll(c, l.carriers)) },
+		mayTake:  func(c trackingCount) bool { return strings.EqualFold(c.carrier, f.Carrier) },
+		needsRow: true,
+	})
+	add(f.ReferIDs != nil, criterion{add: l.addReferIDs, needsRow: true, uncounted: true})
+	add(f.Own != nil, criterion{
+		add: func(_ subject, c *conditions) {
+			for _, o := range f.Own {
+				c.add("LOWER(r.own) LIKE {}", `%"`+likely(o.Column)+`":"`+likely(o.Pattern)+`"%`)
+			}
+		},
+		needsRow: true, inexact: true, onlyRows: true, uncounted: true,
+	})
+}
+
+// wordsCriterion is the criterion of the filter's statuses and row states.
+func (l *lister) wordsCriterion(final func(trackingCount) bool) criterion {
+	needsBatch := l.states != nil || l.notChecked || l.orStuck()
+	inexact := l.states != nil || l.orStuck() // SQL can't tell which rejected rows are open
+	return criterion{
+		add: func(of subject, c *conditions) { c.any(func(either *conditions) { l.addWords(of, either) }) },
+		mayTake: func(c trackingCount) bool {
+			return l.states != nil || slices.Contains(l.statuses, c.status) ||
+				c.status == 0 && l.notChecked || l.orStuck() && c.status != 0 && !final(c)
+		},
+		needsRow: needsBatch, needsBatch: needsBatch, inexact: inexact, uncounted: inexact,
+		onlyRows: len(l.statuses) == 0 && !l.orStuck(),
+		onlySeen: l.states == nil && !l.notChecked,
+	}
+}
+
+// has reports whether a criterion has a property.
+func (l *lister) has(property func(criterion) bool) bool {
+	return slices.ContainsFunc(l.criteria, property)
 }
 
 // withoutRow reports whether the filter may match trackings without a row.
 func (l *lister) withoutRow() bool {
-	return l.f.Run == 0 && l.f.Created.IsZero() && l.f.Own == nil && !l.ofRowsAlone()
+	return l.f.Run == 0 && l.f.Created.IsZero() && !l.has(func(c criterion) bool { return c.onlyRows })
 }
 
 // mayTakeRows reports whether the filter may match rows of a run.
@@ -50,14 +123,8 @@ func (l *lister) takesRun(r rowRun) bool {
 }
 
 // mayTake reports whether the filter may match trackings of the given count.
-func (l *lister) mayTake(c trackingCount) bool {
-	known, final := c.status != 0, slices.Contains(l.final, c.status)
-	return (!l.chosen || l.states != nil || known && slices.Contains(l.statuses, c.status) ||
-		!known && l.notChecked || l.orStuck() && known && !final) &&
-		(l.f.Carrier == "" || strings.EqualFold(c.carrier, l.f.Carrier)) &&
-		(l.f.Updated.IsZero() || known) &&
-		(l.f.Delivered.IsZero() || final) &&
-		(l.f.StuckSince.IsZero() || known && !final)
+func (l *lister) mayTake(count trackingCount) bool {
+	return !l.has(func(c criterion) bool { return c.mayTake != nil && !c.mayTake(count) })
 }
 
 // subject holds the SQL expressions for a row r of a batch b with its sighting s, or for a sighting s without a row.
@@ -74,34 +141,19 @@ var (
 	ofSeen = subject{"s.carrier", "s.refer_id", "s.checkpoint"}
 )
 
-// where returns the filter's condition without its run; without a row, only as far as s decides.
-func (l *lister) where(of subject) string {
-	all := []string{"1 = 1"}
-	if !l.f.Updated.IsZero() {
-		all = append(all, within("CASE WHEN s.updated > s.checkpoint THEN s.updated ELSE s.checkpoint END", l.f.Updated))
+// addCriteria adds the filter's conditions for a subject to c, and returns them.
+func (l *lister) addCriteria(of subject, c *conditions) *conditions {
+	for _, one := range l.criteria {
+		one.add(of, c)
 	}
-	if !l.f.Delivered.IsZero() {
-		all = append(all, within("s.checkpoint", l.f.Delivered), "+s.status_id IN "+idList(l.final))
-	}
-	if l.chosen {
-		all = append(all, "("+strings.Join(l.whereChosen(of), " OR ")+")")
-	}
-	if !l.f.StuckSince.IsZero() {
-		all = append(all, l.stuck(of, l.f.StuckSince))
-	}
-	if l.f.Carrier != "" {
-		all = append(all, of.carrier+" IN "+textList(l.carriers))
-	}
-	if l.f.ReferIDs != nil {
-		all = append(all, l.referIDs(of.referID))
-	}
-	for _, o := range l.f.Own {
-		all = append(all, "LOWER(r.own) LIKE "+quoted(`%"`+likely(o.Column)+`":"`+likely(o.Pattern)+`"%`))
-	}
-	return strings.Join(all, " AND ")
+	return c
 }
 
-func (l *lister) whereUnheld() string { return l.where(ofSeen) + " AND " + rowless }
+// addRowless adds the filter's conditions for a sighting, and that it has no row.
+func (l *lister) addRowless(c *conditions) *conditions {
+	l.addCriteria(ofSeen, c).add(rowless)
+	return c
+}
 
 // likely converts a pattern or a name for LIKE on lower-case JSON. It matches too much where databases differ or JSON
 // has other characters; [ledger.Filter.Matches] decides.
@@ -114,34 +166,33 @@ func likely(pattern string) string {
 	}, pattern)
 }
 
-// whereChosen returns the conditions of the filter's words, one of which must hold.
-func (l *lister) whereChosen(of subject) (wanted []string) {
+// addWords adds the conditions of the filter's words, one of which must hold.
+func (l *lister) addWords(of subject, c *conditions) {
 	if len(l.statuses) > 0 || l.states == nil && !l.notChecked {
 		column := "s.status_id"
 		if of == ofSeen || l.dense {
 			column = "+s.status_id" // in the order of rows
 		}
-		wanted = append(wanted, column+" IN "+idList(l.statuses))
+		c.add(column + " IN " + idList(l.statuses))
 	}
 	if l.orStuck() {
-		wanted = append(wanted, l.stuck(of, l.f.OrStuckSince))
+		l.addStuck(of, c, l.f.OrStuckSince)
 	}
 	if of == ofSeen {
-		return wanted
+		return
 	}
 	if l.notChecked {
-		wanted = append(wanted, "s.id IS NULL AND "+inStates("('accepted')"))
+		c.add("s.id IS NULL AND " + inStates("('accepted')"))
 	}
 	if l.states != nil {
-		wanted = append(wanted, inStates(textList(l.states)))
+		c.add(inStates(bindAll(c, l.states)))
 	}
-	return wanted
 }
 
-// stuck holds for what last moved before since, see [ledger.TrackingStatus.StuckSince].
-func (l *lister) stuck(of subject, since time.Time) string {
-	return fmt.Sprintf("s.phase <> 'absent' AND +s.status_id NOT IN %s AND %s BETWEEN 1 AND %d",
-		idList(l.final), of.moved, millis(since)-1)
+// addStuck adds that the subject last moved before since, see [ledger.TrackingStatus.StuckSince].
+func (l *lister) addStuck(of subject, c *conditions, since time.Time) {
+	c.add("s.phase <> 'absent' AND +s.status_id NOT IN "+idList(l.final)+" AND "+of.moved+" BETWEEN 1 AND {}",
+		millis(since)-1)
 }
 
 // inStates holds for a row r of a batch b in one of these states. Unlike with COALESCE, the planner can estimate how
@@ -150,32 +201,26 @@ func inStates(states string) string {
 	return "(r.state IN " + states + " OR r.state IS NULL AND b.state IN " + states + ")"
 }
 
-func within(column string, r ledger.Range) string {
-	condition := column + " > 0"
-	if !r.Since.IsZero() {
-		condition += fmt.Sprintf(" AND %s >= %d", column, millis(r.Since))
-	}
-	if !r.Until.IsZero() {
-		condition += fmt.Sprintf(" AND %s < %d", column, millis(r.Until))
-	}
-	return condition
+// within adds that a time is known and in a range.
+func (c *conditions) within(column string, r ledger.Range) {
+	c.add(column + " > 0")
+	c.addIf(!r.Since.IsZero(), column+" >= {}", millis(r.Since))
+	c.addIf(!r.Until.IsZero(), column+" < {}", millis(r.Until))
 }
 
-// inRuns is the condition that a row r was brought in by a run that the filter matches, and that it is in the input of
-// the filter's run.
-func (l *lister) inRuns() string {
-	condition := ""
+// addRuns adds that a row r was brought in by a run that the filter matches, and that it is in the input of the
+// filter's run.
+func (l *lister) addRuns(c *conditions) {
 	if !l.f.Created.IsZero() {
-		ranges := []string{"1 = 0"}
-		for _, s := range l.spans(func(r rowRun) bool { return l.f.Created.Holds(instant(r.created)) }) {
-			ranges = append(ranges, fmt.Sprintf("r.id BETWEEN %d AND %d", s.first, s.last))
-		}
-		condition = " AND (" + strings.Join(ranges, " OR ") + ")"
+		c.any(func(either *conditions) {
+			for _, s := range l.spans(func(r rowRun) bool { return l.f.Created.Holds(instant(r.created)) }) {
+				either.add(fmt.Sprintf("r.id BETWEEN %d AND %d", s.first, s.last))
+			}
+		})
 	}
 	if l.f.Run != 0 {
-		condition += fmt.Sprintf(" AND EXISTS (SELECT 1 FROM runs n WHERE n.id = %d AND %s)", l.f.Run, inInput)
+		c.add("EXISTS (SELECT 1 FROM runs n WHERE n.id = {} AND "+inInput+")", l.f.Run)
 	}
-	return condition
 }
 
 // spans returns ranges that hold all rows of the runs for which takes returns true, and no others.
@@ -194,15 +239,16 @@ func (l *lister) spans(takes func(rowRun) bool) (spans []rowRun) {
 	return spans
 }
 
-func (l *lister) referIDs(column string) string {
-	var conditions []string
-	for _, pattern := range l.f.ReferIDs {
-		if prefix, open := strings.CutSuffix(pattern, "*"); open {
-			conditions = append(conditions, column+" >= "+quoted(prefix)+" AND "+column+" < "+quoted(prefix+lastText))
+func (l *lister) addReferIDs(of subject, c *conditions) {
+	c.any(func(either *conditions) {
+		for _, pattern := range l.f.ReferIDs {
+			if prefix, open := strings.CutSuffix(pattern, "*"); open {
+				either.add(of.referID+" >= {} AND "+of.referID+" < {}", prefix, prefix+lastText)
+			}
 		}
-	}
-	conditions = append(conditions, column+" IN "+textList(l.f.ReferIDs))
-	return "(" + strings.Join(conditions, " OR ") + ") AND " + column + " <> ''"
+		either.add(of.referID + " IN " + bindAll(either, l.f.ReferIDs))
+	})
+	c.add(of.referID + " <> ''")
 }
 
 // lastText sorts after any continuation of a referId.
@@ -213,33 +259,23 @@ func idList(ids []int64) string {
 	return "(" + cmp.Or(strings.ReplaceAll(strings.Trim(fmt.Sprint(ids), "[]"), " ", ","), "0") + ")"
 }
 
-// textList returns "('a', 'b')", or "(NULL)", which matches nothing, for no texts.
-func textList(texts []string) string {
-	if len(texts) == 0 {
-		return "(NULL)"
-	}
-	return "(" + joined(len(texts), func(i int) string { return quoted(texts[i]) }) + ")"
-}
-
-func quoted(text string) string { return "'" + strings.ReplaceAll(matchable(text), "'", "''") + "'" }
-
 // listTable is a table from which the ids of rows are read, excluding rows being staged.
 type listTable struct{ name, id, visible string }
 
 var (
-	listRows = listTable{"rows r", "r.id", visible}
+	listRows = listTable{"rows r", "r.id", isVisible}
 	// + makes the database read rows in key order.
-	listReferences = listTable{"rows r", "r.id", strings.Replace(visible, "r.id", "+r.id", 1)}
+	listReferences = listTable{"rows r", "r.id", "+" + isVisible}
 	listNumbers    = listTable{"numbers n", "n.row_id", ""}
-	listSightings  = listTable{"sightings s", "s.id", " AND s.id > 0"}
+	listSightings  = listTable{"sightings s", "s.id", "s.id > 0"}
 )
 
 // sortKey holds the SQL expressions that a list is ordered by: for a row r with its sighting s and its answer a, and
 // for a sighting s without a row. Where known does not hold, the tracking comes last.
 type sortKey struct {
-	table             listTable // read for the first rows of a list
-	row, known        string
-	unheld, unheldToo string // the same without a row
+	table                 listTable // read for the first rows of a list
+	row, known            string
+	rowless, rowlessKnown string // the same without a row
 }
 
 func sortKeyOf(o ledger.Order) sortKey {
@@ -247,8 +283,8 @@ func sortKeyOf(o ledger.Order) sortKey {
 	const status = "LOWER(COALESCE(NULLIF(s.status_label, ''), NULLIF(s.status_track, ''), NULLIF(s.status, '')))"
 	switch o {
 	case ledger.ByAsked:
-		const unheld = "COALESCE((SELECT a.asked FROM answers a WHERE a.refer_id = s.refer_id), 0)"
-		return sortKey{listRows, "COALESCE(a.asked, 0)", "1 = 1", unheld, "1 = 1"}
+		const asked = "COALESCE((SELECT a.asked FROM answers a WHERE a.refer_id = s.refer_id), 0)"
+		return sortKey{listRows, "COALESCE(a.asked, 0)", "1 = 1", asked, "1 = 1"}
 	case ledger.ByReceived:
 		return ofSighting("s.seen", "s.seen > 0")
 	case ledger.ByCheckpoint:
@@ -268,31 +304,36 @@ func sortKeyOf(o ledger.Order) sortKey {
 	}
 }
 
-func (l *lister) sortedQuery(key sortKey) string {
+// sortedQuery returns the query for all ids of a list, and adds the values of its parameters to c.
+func (l *lister) sortedQuery(c *conditions, key sortKey) string {
 	if l.f.Order == ledger.ByNumber {
 		key.row = folded
 	}
-	query := l.selectRows(listRows, "CASE WHEN "+key.known+" THEN "+key.row+" END", "1 = 1")
+	query := l.selectRows(c, listRows, "CASE WHEN "+key.known+" THEN "+key.row+" END")
 	if l.withoutRow() {
-		query += " UNION ALL SELECT s.id, CASE WHEN " + key.unheldToo + " THEN " + key.unheld +
-			" END FROM sightings s WHERE s.id < 0 AND " + l.whereUnheld()
+		c.terms = []string{"s.id < 0"}
+		query += " UNION ALL SELECT s.id, CASE WHEN " + key.rowlessKnown + " THEN " + key.rowless +
+			" END FROM sightings s WHERE " + l.addRowless(c).String()
 	}
 	return "SELECT id FROM (" + query + ") AS l ORDER BY k IS NULL, k" + l.direction() + ", id < 0, ABS(id)"
 }
 
-// selectRows returns a query for the ids of the rows that match the filter, and their keys k.
-func (l *lister) selectRows(t listTable, key, condition string) string {
-	// The tables besides sightings that the filter's conditions use.
-	needsBatch := l.states != nil || l.notChecked || l.orStuck() || !l.f.StuckSince.IsZero()
-	needsRow := needsBatch || l.f.Carrier != "" || l.f.ReferIDs != nil || l.f.Own != nil ||
-		l.f.Run != 0 || !l.f.Created.IsZero()
+// selectRows returns a query for the ids of the rows that match the filter and c, and their keys k. It adds the
+// filter's conditions to c.
+func (l *lister) selectRows(c *conditions, t listTable, key string) string {
+	needsBatch := l.has(func(c criterion) bool { return c.needsBatch })
+	needsRow := l.has(func(c criterion) bool { return c.needsRow }) || l.f.Run != 0 || !l.f.Created.IsZero()
 	from := t.name
-	condition += " AND " + l.where(ofRow) + l.inRuns() + t.visible
+	l.addCriteria(ofRow, c)
+	l.addRuns(c)
+	c.addIf(t.visible != "", t.visible)
 	if needsRow && t.id != "r.id" {
-		from, condition = from+" CROSS JOIN rows r", condition+" AND r.id = "+t.id
+		from += " CROSS JOIN rows r"
+		c.add("r.id = " + t.id)
 	}
 	if needsBatch {
-		from, condition = from+" CROSS JOIN batches b", condition+" AND b.id = r.batch_id"
+		from += " CROSS JOIN batches b"
+		c.add("b.id = r.batch_id")
 	}
 	if t.id != "s.id" { // planners drop it if nothing uses it
 		from += " LEFT JOIN sightings s ON s.id = " + t.id
@@ -300,19 +341,21 @@ func (l *lister) selectRows(t listTable, key, condition string) string {
 	if l.f.Order == ledger.ByAsked {
 		from += " LEFT JOIN answers a ON a.refer_id = r.refer_id"
 	}
-	return "SELECT " + t.id + " AS id, " + key + " AS k FROM " + from + " WHERE " + condition
+	return "SELECT " + t.id + " AS id, " + key + " AS k FROM " + from + " WHERE " + c.String()
 }
 
 // firstQuery returns the query for the first entries of a list whose key is known: in key order where there is an
-// index, else from one table.
-func (l *lister) firstQuery(key sortKey) string {
+// index, else from one table. It adds the values of its parameters to c.
+func (l *lister) firstQuery(c *conditions, key sortKey) string {
 	first := func(query, id string, limit int) string {
 		return fmt.Sprintf("%s ORDER BY k%s, ABS(%s) LIMIT %d OFFSET 0", query, l.direction(), id, limit)
 	}
-	parts := []string{first(l.selectRows(key.table, key.row, key.known), key.table.id, l.f.Limit)}
-	if l.withoutRow() { // whether a sighting is held is looked up in key order
-		seen := first("SELECT s.id, s.refer_id, s.number, s.folded, s.router_id, "+key.unheld+
-			" AS k FROM sightings s WHERE s.id < 0 AND "+key.unheldToo+" AND "+l.where(ofSeen), "s.id", math.MaxInt64)
+	c.add(key.known)
+	parts := []string{first(l.selectRows(c, key.table, key.row), key.table.id, l.f.Limit)}
+	if l.withoutRow() { // whether a sighting has a row is looked up in key order
+		c.terms = []string{"s.id < 0", key.rowlessKnown}
+		seen := first("SELECT s.id, s.refer_id, s.number, s.folded, s.router_id, "+key.rowless+
+			" AS k FROM sightings s WHERE "+l.addCriteria(ofSeen, c).String(), "s.id", math.MaxInt64)
 		parts = append(parts, first("SELECT s.id, k FROM ("+seen+") AS s WHERE "+rowless, "s.id", l.f.Limit))
 	}
 	all := strings.Join(parts, ") AS p UNION ALL SELECT * FROM (")
@@ -327,21 +370,18 @@ func (l *lister) direction() string {
 }
 
 func (l *lister) sorted(ctx context.Context) statusList {
-	key := sortKeyOf(l.f.Order)
-	query, limit := l.sortedQuery(key), ""
-	if l.f.Limit > 0 && !l.unindexed && l.filterIsExact() {
+	key, limit := sortKeyOf(l.f.Order), ""
+	if l.f.Limit > 0 && !l.unindexed && !l.has(func(c criterion) bool { return c.inexact }) {
 		limit = fmt.Sprint(" LIMIT ", l.f.Limit)
-		if first := list(ctx, l, scanOne[int64], l.firstQuery(key)+limit); len(first) == l.f.Limit {
+		var c conditions
+		query := l.firstQuery(&c, key) + limit
+		if first := list(ctx, l, scanOne[int64], query, c.args...); len(first) == l.f.Limit {
 			return l.listOf(first)
 		} // else what is not known comes after these
 	}
-	return l.listOf(list(ctx, l, scanOne[int64], query+limit))
-}
-
-// filterIsExact reports whether the SQL conditions match exactly what the filter does. They don't where they can't
-// tell which rejected rows are open.
-func (l *lister) filterIsExact() bool {
-	return l.f.StuckSince.IsZero() && !l.orStuck() && l.states == nil && l.f.Own == nil
+	var c conditions
+	query := l.sortedQuery(&c, key) + limit
+	return l.listOf(list(ctx, l, scanOne[int64], query, c.args...))
 }
 
 // listOf is a list of rows, and sightings without one, whose ids were sorted at its beginning, since their order

@@ -105,12 +105,9 @@ func (r *reader) addCounts(ctx context.Context, runs []ledger.RunSummary) {
 	if r.err != nil {
 		return
 	}
-	alive := map[string]bool{"": false}
+	alive := r.owners(ctx)
 	for _, o := range owned {
-		if _, asked := alive[o.owner]; !asked {
-			alive[o.owner] = r.isAlive(ctx, o.owner)
-		}
-		at[o.id].Live = at[o.id].Live || alive[o.owner]
+		at[o.id].Live = alive(o.owner) || at[o.id].Live
 	}
 }
 

@@ -117,13 +117,9 @@ func (r *reader) waitingEntries(ctx context.Context, where string, args ...any) 
 // queuedEntries returns entries, without HeldBy and Number.
 func (r *reader) queuedEntries(ctx context.Context, where string, args ...any) []inbox.WaitingEntry {
 	page := list(ctx, r, scanEntry, "SELECT "+entryColumns+" FROM outbox "+where, args...)
-	alive := map[string]bool{"": false}
+	alive := r.owners(ctx)
 	for i := range page {
-		name := page[i].Owner
-		if _, asked := alive[name]; !asked {
-			alive[name] = r.isAlive(ctx, name)
-		}
-		page[i].Sending = alive[name]
+		page[i].Sending = alive(page[i].Owner)
 	}
 	return page
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"iter"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -202,6 +203,17 @@ func (r *reader) isAlive(ctx context.Context, owner string) (alive bool) {
 	return alive
 }
 
+// owners returns a function that reports whether an owner is alive, and looks each one up once.
+func (r *reader) owners(ctx context.Context) func(owner string) bool {
+	alive := map[string]bool{"": false}
+	return func(owner string) bool {
+		if _, known := alive[owner]; !known {
+			alive[owner] = r.isAlive(ctx, owner)
+		}
+		return alive[owner]
+	}
+}
+
 // widths are the numbers of rows that one statement may take, largest first. Each statement is compiled once; a few of
 // them cover any number of rows.
 var widths = [...]int{128, 16, 1}
@@ -333,6 +345,49 @@ func (in keyStatement[K]) inPortions(t *tx, keys []K, before []any, run func(que
 		run(in.query()[w], args)
 	})
 }
+
+// conditions are the terms of a WHERE clause, all of which must hold, and the values of its statement's parameters.
+type conditions struct {
+	terms []string
+	args  []any
+}
+
+// bind adds a value, and returns its parameter.
+func (c *conditions) bind(value any) string {
+	c.args = append(c.args, value)
+	return "?" + strconv.Itoa(len(c.args))
+}
+
+// add adds a term in which each {} stands for the parameter of a value.
+func (c *conditions) add(term string, values ...any) {
+	for _, value := range values {
+		term = strings.Replace(term, "{}", c.bind(value), 1)
+	}
+	c.terms = append(c.terms, term)
+}
+
+// addIf is add if the member of a query or a filter that asks for the term is set.
+func (c *conditions) addIf(isSet bool, term string, values ...any) {
+	if isSet {
+		c.add(term, values...)
+	}
+}
+
+// bindAll returns "(?1, ?2)", or "(NULL)", which matches nothing, for no texts.
+func bindAll[T ~string](c *conditions, texts []T) string {
+	return "(" + cmp.Or(joined(len(texts), func(i int) string { return c.bind(string(texts[i])) }), "NULL") + ")"
+}
+
+// any ORs the terms that fill adds.
+func (c *conditions) any(fill func(*conditions)) {
+	either := conditions{args: c.args}
+	fill(&either)
+	c.args = either.args
+	c.terms = append(c.terms, "("+cmp.Or(strings.Join(either.terms, " OR "), "0 = 1")+")")
+}
+
+// String returns the condition for WHERE.
+func (c *conditions) String() string { return cmp.Or(strings.Join(c.terms, " AND "), "1 = 1") }
 
 // millis returns the stored form of a time: milliseconds since 1970, 0 for the zero time.
 func millis(t time.Time) int64 {

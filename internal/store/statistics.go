@@ -16,11 +16,11 @@ func (d *DB) Count(ctx context.Context, f ledger.Filter) ([]ledger.Group, error)
 	f.Limit, f.Order = 0, ledger.ByCreation
 	l := d.reader().newLister(ctx, f)
 	groups := groupCounts{}
-	counted := l.canUseCounters(ctx)
+	counted := l.isCounted(ctx)
 	switch {
 	case l.err != nil:
 		return nil, l.err
-	case counted && l.takesByTime():
+	case counted && l.has(func(c criterion) bool { return c.byTime }):
 		l.sumByTime(ctx, groups)
 	case counted:
 		l.sum(ctx, groups)
@@ -48,13 +48,9 @@ func (c groupCounts) add(g ledger.Group, n int64) {
 	c[g] += n
 }
 
-// canUseCounters reports whether table tracking_counts, or a scan of sightings, is enough to count what the filter
-// matches.
-func (l *lister) canUseCounters(ctx context.Context) bool {
-	if l.states != nil || l.orStuck() || l.f.ReferIDs != nil || l.f.Own != nil {
-		return false
-	}
-	return !value[bool](ctx, l, `SELECT EXISTS (
+// isCounted reports whether table tracking_counts, or a scan of sightings, is enough to count what the filter matches.
+func (l *lister) isCounted(ctx context.Context) bool {
+	return !l.has(func(c criterion) bool { return c.uncounted }) && !value[bool](ctx, l, `SELECT EXISTS (
 		SELECT 1 FROM run_known_rows WHERE run_id = $1 AND row_id > 0)`, l.f.Run)
 }
 
@@ -64,21 +60,23 @@ func (l *lister) sumByTime(ctx context.Context, groups groupCounts) {
 		if !l.mayTakeRows(r) {
 			continue
 		}
+		c := l.addCriteria(ofRow, &conditions{args: []any{r.first, r.last}})
 		l.each(ctx, l.addTo(groups, r.id), "SELECT s.status_id, "+ofRow.carrier+", "+transitDays+`, COUNT(*)
 			FROM sightings s CROSS JOIN rows r CROSS JOIN batches b
-			WHERE r.id = s.id AND b.id = r.batch_id AND s.id BETWEEN $1 AND $2 AND `+
-			l.where(ofRow)+" GROUP BY 1, 2, 3", r.first, r.last)
+			WHERE r.id = s.id AND b.id = r.batch_id AND s.id BETWEEN ?1 AND ?2 AND `+
+			c.String()+" GROUP BY 1, 2, 3", c.args...)
 	}
-	l.sumUnheld(ctx, groups, "s.id < 0")
+	l.sumRowless(ctx, groups, "s.id < 0")
 }
 
-// sumUnheld adds the sightings without a row that match the filter and a condition.
-func (l *lister) sumUnheld(ctx context.Context, groups groupCounts, condition string) {
+// sumRowless adds the sightings without a row that match the filter and a condition.
+func (l *lister) sumRowless(ctx context.Context, groups groupCounts, condition string) {
 	if !l.withoutRow() {
 		return
 	}
+	c := l.addRowless(&conditions{terms: []string{condition}})
 	l.each(ctx, l.addTo(groups, 0), "SELECT s.status_id, s.carrier, "+transitDays+
-		", COUNT(*) FROM sightings s WHERE "+condition+" AND "+l.whereUnheld()+" GROUP BY 1, 2, 3")
+		", COUNT(*) FROM sightings s WHERE "+c.String()+" GROUP BY 1, 2, 3", c.args...)
 }
 
 // addTo returns a function that scans a status, carrier, transit days and number of trackings, and adds them for a
@@ -111,7 +109,7 @@ func (l *lister) sum(ctx context.Context, groups groupCounts) {
 	if unreported > 0 {
 		l.sumByState(ctx, groups)
 	}
-	l.sumUnheld(ctx, groups, "s.refer_id = ''")
+	l.sumRowless(ctx, groups, "s.refer_id = ''")
 }
 
 // takesRunOf reports whether the filter matches trackings of that run, or without a run if it is 0.

@@ -3,7 +3,6 @@ package store
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"iter"
 	"math"
 	"slices"
@@ -116,7 +115,7 @@ func (d *DB) statusLists(ctx context.Context, f ledger.Filter) (*lister, []statu
 	}
 	lists := l.rows(ctx)
 	if l.withoutRow() {
-		lists = append(lists, l.unheld())
+		lists = append(lists, l.rowless())
 	}
 	return l, lists
 }
@@ -130,6 +129,7 @@ func (r *reader) newLister(ctx context.Context, f ledger.Filter) *lister {
 		l.readWords()
 		l.readRuns(ctx)
 		l.readStatuses(ctx)
+		l.readCriteria()
 		l.readCounts(ctx)
 		if l.err != nil || l.countedTo == 0 || l.countedTo == l.visibleTo || try == maxReads {
 			return l
@@ -144,6 +144,7 @@ const maxReads = 20
 type lister struct {
 	*reader
 	f        ledger.Filter
+	criteria []criterion
 	runs     []rowRun                     // ascending
 	known    map[int64]ledger.StatusCount // statuses of trackings, and of numbers alone
 	statuses []int64                      // statuses that the filter matches
@@ -157,7 +158,6 @@ type lister struct {
 	unindexed            bool  // rows are missing in the index of numbers
 
 	// See readWords.
-	chosen     bool     // the filter has statuses or states
 	states     []string // row states that may match; nil for none
 	notChecked bool     // accepted rows of which nothing is known match
 }
@@ -197,11 +197,12 @@ func (l *lister) readStatuses(ctx context.Context) {
 // bounds returns the range of ids that the rows of the list are in.
 func (l *lister) bounds(ctx context.Context) (low, high int64) {
 	low, high = math.MinInt64, math.MaxInt64
-	if l.ofRowsAlone() && !l.notChecked && l.states != nil {
-		in := textList(l.states)
+	if l.states != nil && !l.notChecked && len(l.statuses) == 0 && !l.orStuck() {
+		var c conditions
+		in := bindAll(&c, l.states)
 		l.row(ctx, []any{&low, &high}, `SELECT COALESCE(MIN(low), 0), COALESCE(MAX(high), -1) FROM (
 			SELECT MIN(first_row) AS low, MAX(last_row) AS high FROM batches WHERE state IN `+in+`
-			UNION ALL SELECT MIN(id), MAX(id) FROM rows WHERE state IN `+in+`) AS ranges`)
+			UNION ALL SELECT MIN(id), MAX(id) FROM rows WHERE state IN `+in+`) AS ranges`, c.args...)
 	}
 	return low, high
 }
@@ -209,48 +210,58 @@ func (l *lister) bounds(ctx context.Context) (low, high int64) {
 func (l *lister) rows(ctx context.Context) (lists []statusList) {
 	low, high := l.bounds(ctx)
 	if l.f.Run != 0 && l.runWithID(l.f.Run) != nil {
-		lists = append(lists, l.list(listColumns+"FROM run_known_rows k CROSS JOIN rows r"+rowJoins+fmt.Sprintf(`
-			WHERE r.id BETWEEN CASE WHEN k.row_id <= ?1 THEN ?1 + 1 ELSE k.row_id END AND k.row_id + k.rows - 1
-			AND k.run_id = %[1]d AND k.row_id >= COALESCE((SELECT MAX(row_id) FROM run_known_rows
-				WHERE run_id = %[1]d AND row_id BETWEEN 1 AND ?1), 0) AND r.id <= ?2`, l.f.Run)+
-			" AND "+l.where(ofRow)+l.inRuns()+" ORDER BY k.row_id, r.id LIMIT ?3", 0, math.MaxInt64))
+		c := newPageConditions()
+		c.add(`r.id BETWEEN CASE WHEN k.row_id <= ?1 THEN ?1 + 1 ELSE k.row_id END AND k.row_id + k.rows - 1
+			AND k.run_id = {} AND k.row_id >= COALESCE((SELECT MAX(row_id) FROM run_known_rows
+				WHERE run_id = {} AND row_id BETWEEN 1 AND ?1), 0) AND r.id <= ?2`, l.f.Run, l.f.Run)
+		l.addCriteria(ofRow, c)
+		l.addRuns(c)
+		lists = append(lists, l.list(listColumns+"FROM run_known_rows k CROSS JOIN rows r"+rowJoins+"WHERE "+c.String()+
+			" ORDER BY k.row_id, r.id LIMIT ?3", c.args, 0, math.MaxInt64))
 	}
+	c := newPageConditions()
 	from, id := `FROM rows r CROSS JOIN batches b
 		LEFT JOIN sightings s ON s.id = r.id AND s.id > ?1 AND s.id <= ?2 WHERE b.id = r.batch_id`, "r.id"
-	if l.takesByTime() || l.chosen && l.states == nil && !l.notChecked { // then no row without a sighting matches
+	if l.has(func(c criterion) bool { return c.onlySeen }) {
 		from, id = `FROM sightings s CROSS JOIN rows r CROSS JOIN batches b WHERE r.id = s.id AND b.id = r.batch_id`, "s.id"
 	}
-	query := listColumns + from + " AND " + id + " > ?1 AND " + id + " <= ?2 AND " +
-		l.where(ofRow) + " ORDER BY " + id + " LIMIT ?3"
+	c.add(id + " > ?1 AND " + id + " <= ?2")
+	query := listColumns + from + " AND " + l.addCriteria(ofRow, c).String() + " ORDER BY " + id + " LIMIT ?3"
 	for _, s := range l.spans(l.mayTakeRows) {
 		if s.first, s.last = max(s.first, low), min(s.last, high); s.first <= s.last {
-			lists = append(lists, l.list(query, s.first-1, s.last))
+			lists = append(lists, l.list(query, c.args, s.first-1, s.last))
 		}
 	}
 	return lists
 }
 
 // list is a list of rows, or of sightings, by id. In the query, ?1 is the id after which a page begins, ?2 the last id
-// of the list, and ?3 the page size.
-func (l *lister) list(query string, after, to int64) statusList {
+// of the list, and ?3 the page size, see newPageConditions.
+func (l *lister) list(query string, args []any, after, to int64) statusList {
+	args = slices.Clone(args)
 	return func(ctx context.Context, size int) ([]ledger.TrackingStatus, bool) {
 		page := make([]ledger.TrackingStatus, 0, size)
 		columns := newStatusScanner()
+		args[0], args[1], args[2] = after, to, size
 		l.each(ctx, func(s scanner) error {
 			id, st, err := columns.scan(s)
 			after = max(id, -id)
 			l.addRun(&st, id)
 			page = append(page, st)
 			return err
-		}, query, after, to, size)
+		}, query, args...)
 		return page, len(page) == size
 	}
 }
 
-func (l *lister) unheld() statusList {
+// newPageConditions returns conditions for [lister.list].
+func newPageConditions() *conditions { return &conditions{args: make([]any, 3)} }
+
+func (l *lister) rowless() statusList {
+	c := l.addRowless(newPageConditions())
 	query := rowlessColumns + "FROM sightings s WHERE s.id < -CAST(?1 AS BIGINT) AND s.id >= -CAST(?2 AS BIGINT) AND " +
-		l.whereUnheld() + " ORDER BY s.id DESC LIMIT ?3"
-	return l.list(query, 0, math.MaxInt64)
+		c.String() + " ORDER BY s.id DESC LIMIT ?3"
+	return l.list(query, c.args, 0, math.MaxInt64)
 }
 
 // runWithID returns a run, nil if it has no rows.

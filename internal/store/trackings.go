@@ -141,7 +141,9 @@ var (
 const (
 	rowJoins = " JOIN batches b ON b.id = r.batch_id LEFT JOIN sightings s ON s.id = r.id "
 	indexed  = "(SELECT value FROM counters WHERE name = 'indexed')"
-	visible  = " AND r.id <= (" + lastVisible + ") "
+	visible  = " AND " + isVisible + " "
+	// isVisible holds for a row r that is not being staged.
+	isVisible = "r.id <= (" + lastVisible + ")"
 	// lastVisible is the last visible row: the rows of a run being staged come after it.
 	lastVisible = "SELECT value FROM counters WHERE name = 'row'"
 	// The folded number of row r.
