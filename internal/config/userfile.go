@@ -306,7 +306,7 @@ func (f UserFile) CheckChange(data []byte, profile string, keys ...string) error
 	err := cmp.Or(made.Fault, made.decided(profile))
 	fault, isFault := errors.AsType[*KeyError](err)
 	if isFault && made.Fault == nil && !slices.Contains(keys, fault.Key) && f.Fault == nil && f.decided(profile) != nil {
-		return nil
+		err = nil // the user's file had it before
 	}
 	return err
 }
