@@ -122,7 +122,7 @@ func (s *selector) addDead(ctx context.Context) error {
 		if to := s.sel.To; to != nil && to.String() != item.To.String() {
 			item.To, item.Entry, item.Attempt = to, nil, 1
 		}
-		// Of several entries for one delivery and target, add the first, and those whose outcome can be recorded.
+		// Of several entries for one delivery and target, add the first, and the entries whose outcome can be recorded.
 		n := len(s.items)
 		repeated := n > 0 && s.items[n-1].ID == item.ID && s.items[n-1].To.String() == item.To.String()
 		if !repeated || item.Entry != nil {

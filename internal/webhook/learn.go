@@ -47,7 +47,7 @@ type LearnResult struct {
 // Learn finds the schemes in which samples were signed with one of secrets. It tries every header, parameter and body
 // value that looks like a signature, with every form of key and some hundred templates. A scheme is found only if it
 // matches; so samples that are unsigned, altered, or signed with another secret give no candidates. Times are not
-// checked. The error is [ErrControl], or that of ctx.
+// checked. The error is [ErrControl], or the error of ctx.
 //
 // Learn does not try schemes over several body values or over sorted forms. It takes well under a second for bodies
 // of a few kB, and some seconds at most.

@@ -166,7 +166,7 @@ func TestCreateProgress(t *testing.T) {
 	})
 }
 
-// Rows that another process records are not left; the rate is that of this one.
+// Rows that another process records are not left; the rate counts the rows of this process.
 func TestCreateProgressCountsRowsOfOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
