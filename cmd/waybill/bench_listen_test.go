@@ -115,8 +115,8 @@ func keepBodies(db *sql.DB, queue <-chan keptBody, insert func(body []byte) erro
 	}
 }
 
-// bodies keeps each body alone.
-func bodies(db *sql.DB) (func([]byte) error, error) {
+// keepsBodies is a keeper of bodies alone.
+func keepsBodies(db *sql.DB) (func([]byte) error, error) {
 	if _, err := db.Exec("CREATE TABLE kept (seq INTEGER PRIMARY KEY, received BIGINT, body BLOB)"); err != nil {
 		return nil, err
 	}
@@ -131,9 +131,9 @@ func bodies(db *sql.DB) (func([]byte) error, error) {
 const benchHeader = "Accept-Encoding: gzip\r\nContent-Type: application/json\r\nUser-Agent: Go-http-client/1.1\r\n" +
 	"X-Signature: 0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef\r\n"
 
-// rows keeps each body as the least that waybill has to keep, in the tables and indexes of a store: a delivery with
+// keepsRows is a keeper of the least that waybill has to keep, in the tables and indexes of a store: a delivery with
 // its header, and its event unless that is there already.
-func rows(db *sql.DB) (func([]byte) error, error) {
+func keepsRows(db *sql.DB) (func([]byte) error, error) {
 	var all [3]*sql.Stmt
 	for i, query := range []string{
 		`INSERT INTO deliveries (received, header, body, method, path, raw_query, remote, verified, reason, scheme,

@@ -328,14 +328,14 @@ func (f UserFile) decided(profile string) error {
 
 // Value returns the value to write for a key: for a string, which has the form of the environment variable, the JSON
 // types of the setting; any other value as it is. A secret as a string is refused. The error is a [*KeyError].
-func (f UserFile) Value(key string, given any) (any, error) {
+func (f UserFile) Value(key string, v any) (any, error) {
 	var err error
-	if t, isText := given.(string); isText {
-		given, err = f.loader.fromString(key, t)
-	} else if s, isSecret := given.(Secret); isSecret && key == "api_key" {
+	if t, isText := v.(string); isText {
+		v, err = f.loader.fromString(key, t)
+	} else if s, isSecret := v.(Secret); isSecret && key == "api_key" {
 		err = checkAPIKey(s)
 	}
-	return given, at(err, key, Origin{Name: key})
+	return v, at(err, key, Origin{Name: key})
 }
 
 // fromString decodes the value t of a key, which has the form of the environment variable, to JSON types.

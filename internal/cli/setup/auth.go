@@ -107,13 +107,13 @@ func loginKey(ctx context.Context, c *command.Call) (config.Secret, error) {
 // storeKey stores a key and its base URL in the keyring or the configuration file, and removes other key settings.
 func storeKey(ctx context.Context, c *command.Call, key config.Secret, inKeyring bool) (string, error) {
 	profile := c.Config.Profile
-	d, err := config.OpenUserFile(c.Sources())
+	user, err := config.OpenUserFile(c.Sources())
 	if err != nil {
 		return "", err
 	}
 	changes := []edit.Change{{Key: "api_key", Value: key}, {Key: "api_key_keyring"}, {Key: "api_key_file"}}
 	name, base := "", c.Config.BaseURL
-	if base != "" && !config.IsSameBaseURL(d.Text(profile, "base_url"), base) {
+	if base != "" && !config.IsSameBaseURL(user.Text(profile, "base_url"), base) {
 		changes = append(changes, edit.Change{Key: "base_url", Value: base})
 	}
 	if inKeyring {
@@ -132,7 +132,7 @@ func storeKey(ctx context.Context, c *command.Call, key config.Secret, inKeyring
 	if len(changes) > 3 {
 		c.IO.Note("Set base_url to %s%s, the service that the key is for", base, ofProfile(profile))
 	}
-	forgetEntry(ctx, c, d, profile, name)
+	forgetEntry(ctx, c, user, profile, name)
 	warnOtherKey(c, path)
 	return path, nil
 }
@@ -227,25 +227,25 @@ Webhooks.`,
 
 func runLogout(ctx context.Context, c *command.Call, _ []string) error {
 	profile := c.Config.Profile
-	d, err := config.OpenUserFile(c.Sources())
+	user, err := config.OpenUserFile(c.Sources())
 	if err != nil {
 		return err
 	}
 	var changes []edit.Change
 	for _, key := range []string{"api_key", "api_key_file", "api_key_keyring"} {
-		if d.Has(profile, key) {
+		if user.Has(profile, key) {
 			changes = append(changes, edit.Change{Key: key})
 		}
 	}
 	if len(changes) == 0 {
-		c.IO.Note("No API key is stored in %s", d.Path+ofProfile(profile))
+		c.IO.Note("No API key is stored in %s", user.Path+ofProfile(profile))
 	} else if _, err := c.EditUser(changes...); err != nil {
 		return err
 	}
 	for _, change := range changes {
-		c.IO.Note("Removed %s from %s", change.Key, d.Path+ofProfile(profile))
+		c.IO.Note("Removed %s from %s", change.Key, user.Path+ofProfile(profile))
 	}
-	forgetEntry(ctx, c, d, profile, "")
+	forgetEntry(ctx, c, user, profile, "")
 	left, err := config.Load(c.Sources())
 	if setting := left.APIKeySetting(); err == nil && setting != "" {
 		c.IO.Warning("an API key is still set: %s by %s", setting, left.Origin(setting))
@@ -318,8 +318,8 @@ func keyPrint(key string) string {
 }
 
 // forgetEntry removes the unused key of a profile from the keyring. A failure is only a warning.
-func forgetEntry(ctx context.Context, c *command.Call, d config.UserFile, profile, used string) {
-	name := d.Text(profile, "api_key_keyring")
+func forgetEntry(ctx context.Context, c *command.Call, user config.UserFile, profile, used string) {
+	name := user.Text(profile, "api_key_keyring")
 	if name == "" || name == used {
 		return
 	}

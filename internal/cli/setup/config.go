@@ -219,12 +219,12 @@ func changeConfig(c *command.Call, a edit.Change, profile string) error {
 
 // openUserFile opens the user file and returns the profile of key. The key profile itself is at the top level.
 func openUserFile(c *command.Call, key string) (config.UserFile, string, error) {
-	d, err := config.OpenUserFile(c.Sources())
+	user, err := config.OpenUserFile(c.Sources())
 	if err != nil || key == "profile" {
-		return d, config.DefaultProfile, err
+		return user, config.DefaultProfile, err
 	}
-	profile, _, err := d.Profile()
-	return d, profile, err
+	profile, _, err := user.Profile()
+	return user, profile, err
 }
 
 func ofProfile(name string) string {
@@ -259,15 +259,15 @@ top of the file. The file keeps its comments and its order.`,
 
 func runConfigUnset(_ context.Context, c *command.Call, args []string) error {
 	key := args[0]
-	d, profile, err := openUserFile(c, key)
+	user, profile, err := openUserFile(c, key)
 	if err != nil {
 		return err
 	}
-	if !d.Has(profile, key) {
+	if !user.Has(profile, key) {
 		if _, err := config.CheckKey(key); err != nil {
 			return err
 		}
-		c.IO.Note("%s is not set in %s", key, d.Path+ofProfile(profile))
+		c.IO.Note("%s is not set in %s", key, user.Path+ofProfile(profile))
 		return nil
 	}
 	return changeConfig(c, edit.Change{Key: key}, profile)
@@ -389,16 +389,16 @@ func runConfigEdit(ctx context.Context, c *command.Call, _ []string) error {
 	if err != nil {
 		return err
 	}
-	d, err := config.OpenUserFile(c.Sources())
+	user, err := config.OpenUserFile(c.Sources())
 	if err != nil {
 		return err
 	}
-	before := d.Data
+	before := user.Data
 	if before == nil {
 		before = []byte(newFile)
 	}
-	hidden, restore := d.Hide(before)
-	copied, err := copyBeside(d.Path, hidden)
+	hidden, restore := user.Hide(before)
+	copied, err := copyBeside(user.Path, hidden)
 	if err != nil {
 		return err
 	}
@@ -417,17 +417,17 @@ func runConfigEdit(ctx context.Context, c *command.Call, _ []string) error {
 		case err != nil:
 			return err
 		case unchanged:
-			c.IO.Note("%s is unchanged", d.Path)
+			c.IO.Note("%s is unchanged", user.Path)
 			return os.Remove(copied)
 		}
-		if err = d.Check(data, copied); err == nil {
-			err = edit.Replace(d, data)
+		if err = user.Check(data, copied); err == nil {
+			err = edit.Replace(user, data)
 		}
 		if err == nil {
-			c.IO.Note("Changed %s", d.Path)
+			c.IO.Note("Changed %s", user.Path)
 			return os.Remove(copied)
 		}
-		hint := "fix the copy and move it: " + shell.Line("mv", copied, d.Path)
+		hint := "fix the copy and move it: " + shell.Line("mv", copied, user.Path)
 		if errors.Is(err, edit.ErrChanged) {
 			hint = "run `waybill config edit` again; your changes are in " + copied
 		}

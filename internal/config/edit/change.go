@@ -168,8 +168,8 @@ func edited(old []byte, profile string, changes []Change, nodes []*yaml.Node) ([
 }
 
 func sameValues(a, b []byte) bool {
-	var one, two any
-	return yaml.Unmarshal(a, &one) == nil && yaml.Unmarshal(b, &two) == nil && reflect.DeepEqual(one, two)
+	var x, y any
+	return yaml.Unmarshal(a, &x) == nil && yaml.Unmarshal(b, &y) == nil && reflect.DeepEqual(x, y)
 }
 
 // blankMark replaces an empty line, which the encoder would drop.
