@@ -15,6 +15,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/inbox"
 	"github.com/waybill-cli/waybill/internal/ledger"
 	"github.com/waybill-cli/waybill/internal/observed"
+	"github.com/waybill-cli/waybill/internal/pace"
 	"github.com/waybill-cli/waybill/internal/replay"
 	"github.com/waybill-cli/waybill/internal/store"
 	"github.com/waybill-cli/waybill/internal/store/postgres"
@@ -116,6 +117,28 @@ func (s *Store) Received() replay.Inbox {
 		return replay.Empty{}
 	}
 	return s.Inbox
+}
+
+// ChangeWatch waits until the store of a session may have changed. The store may be created meanwhile.
+type ChangeWatch struct {
+	Session *Session
+	Hints   <-chan struct{} // has a value when there may be changes; nil for the hints of the store, if it sends any
+}
+
+// Wait returns nil when the store may have changed: after rest at the earliest, at a hint, and after poll at the
+// latest. Once ctx has ended it returns the cause.
+func (w *ChangeWatch) Wait(ctx context.Context, rest, poll time.Duration) error {
+	due := time.Now().Add(poll)
+	if err := pace.Sleep(ctx, rest); err != nil {
+		return err
+	}
+	if w.Hints == nil {
+		if db, err := w.Session.StoreIfAny(ctx); err == nil && db != nil {
+			w.Hints = db.Changes.Watch(ctx) // a change just before it shows at the next poll
+		}
+	}
+	pace.Wait(ctx, w.Hints, due)
+	return context.Cause(ctx)
 }
 
 func (s *Session) open(ctx context.Context, o store.Options) (*Store, error) {

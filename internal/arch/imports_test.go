@@ -53,10 +53,10 @@ var rooms = map[string][]string{
 	"internal/bulk":    {"internal/ledger", "internal/tracking", "internal/pace", "internal/query"},
 	"internal/query":   {"internal/follow", "internal/inbox", "internal/ledger", "internal/pace", "internal/poll", "internal/tracking"},
 	"internal/poll":    {"internal/disk", "internal/pace"},
-	"internal/listen":  {"internal/inbox", "internal/webhook"},
+	"internal/listen":  {"internal/inbox", "internal/pace", "internal/webhook"},
 	"internal/forward": {"internal/inbox", "internal/jsonscan", "internal/redact", "internal/tracking", "internal/webhook", "internal/pace"},
 	"internal/replay":  {"internal/inbox", "internal/webhook", "internal/forward"},
-	"internal/follow":  {"internal/inbox", "internal/ledger", "internal/observed", "internal/tracking", "internal/webhook"},
+	"internal/follow":  {"internal/inbox", "internal/ledger", "internal/observed", "internal/pace", "internal/tracking", "internal/webhook"},
 	"internal/inspect": {},
 
 	"internal/findings": {"internal/carriers", "internal/disk", "internal/intake", "internal/shell", "internal/tracking", "internal/xlsx"},

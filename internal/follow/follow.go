@@ -11,6 +11,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/inbox"
 	"github.com/waybill-cli/waybill/internal/ledger"
 	"github.com/waybill-cli/waybill/internal/observed"
+	"github.com/waybill-cli/waybill/internal/pace"
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
@@ -76,18 +77,6 @@ func readPage(
 // Run records events as they arrive until ctx ends, slowly enough not to delay whoever stores them. signal has a value
 // when there are new ones. failed gets the first of consecutive failures; failures are retried.
 func (f *Follower) Run(ctx context.Context, signal <-chan struct{}, failed func(error)) {
-	timer := time.NewTimer(0)
-	defer timer.Stop()
-	rest := func(d time.Duration, signal <-chan struct{}) (more bool) {
-		timer.Reset(d)
-		select {
-		case <-ctx.Done():
-		case <-timer.C:
-		case <-signal:
-			return true
-		}
-		return false
-	}
 	failing := false
 	for ctx.Err() == nil {
 		began := time.Now()
@@ -96,14 +85,14 @@ func (f *Follower) Run(ctx context.Context, signal <-chan struct{}, failed func(
 			failed(err)
 		}
 		failing = err != nil
-		switch {
-		case failing:
-			rest(idlePause, nil)
-		case !more:
-			rest(idlePause, signal)
-			rest(busyPause, nil)
-		case rest(restFactor*time.Since(began), signal):
-			rest(busyPause, nil)
+		pause := idlePause
+		if more {
+			pause = restFactor * time.Since(began)
+		}
+		if failing {
+			_ = pace.Sleep(ctx, idlePause) // the loop notices the end of ctx
+		} else if pace.Wait(ctx, signal, time.Now().Add(pause)) || !more {
+			_ = pace.Sleep(ctx, busyPause)
 		}
 	}
 }

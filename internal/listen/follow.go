@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/waybill-cli/waybill/internal/inbox"
+	"github.com/waybill-cli/waybill/internal/pace"
 )
 
 // Type says what a [Notification] is about.
@@ -39,8 +40,6 @@ type Notification struct {
 // and then reads up to 512 rows, or 1 MiB of them, at once: under load, deliveries are answered first. Refusals wait
 // in memory; beyond 256 they are only counted.
 func (r *Receiver) Follow(ctx context.Context, after int64, fn func(Notification) error) error {
-	poll := time.NewTimer(0)
-	defer poll.Stop()
 	page := make([]inbox.Event, pageSize)
 	for {
 		last, from, began := ctx.Err() != nil, after, time.Now()
@@ -54,17 +53,12 @@ func (r *Receiver) Follow(ctx context.Context, after int64, fn func(Notification
 			return err
 		}
 		if after != from {
-			poll.Reset(min(max(time.Since(began), minRest), maxRest))
-			select {
-			case <-poll.C:
-			case <-ctx.Done():
-			}
+			_ = pace.Sleep(ctx, min(max(time.Since(began), minRest), maxRest)) // the loop notices the end of ctx
 			continue
 		}
-		poll.Reset(pollInterval)
 		select {
 		case <-r.subscribers[0]:
-		case <-poll.C:
+		case <-time.After(pollInterval):
 		case d := <-r.refusals:
 			if err := r.reportRefusal(d, fn); err != nil {
 				return err

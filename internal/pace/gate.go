@@ -126,8 +126,8 @@ func (g *Gate) due(turn chan struct{}, waited time.Time) time.Time {
 	return at
 }
 
-// Wait returns when signal has a value, at due unless it is zero, or when ctx ends.
-func Wait(ctx context.Context, signal <-chan struct{}, due time.Time) {
+// Wait returns when signal has a value, at due unless it is zero, or when ctx ends. It reports whether signal had one.
+func Wait(ctx context.Context, signal <-chan struct{}, due time.Time) bool {
 	var fires <-chan time.Time
 	if !due.IsZero() {
 		fires = time.After(time.Until(due))
@@ -135,8 +135,10 @@ func Wait(ctx context.Context, signal <-chan struct{}, due time.Time) {
 	select {
 	case <-ctx.Done():
 	case <-signal:
+		return true
 	case <-fires:
 	}
+	return false
 }
 
 // admit returns the pass of a caller that was due at the given time.

@@ -15,10 +15,13 @@ import (
 	"github.com/waybill-cli/waybill/internal/cli/view"
 	"github.com/waybill-cli/waybill/internal/forward"
 	"github.com/waybill-cli/waybill/internal/inbox"
-	"github.com/waybill-cli/waybill/internal/pace"
 )
 
-const pollInterval = time.Second / 4
+// Intervals at which new events are read.
+const (
+	pollInterval = time.Second / 4        // if nothing reports changes
+	minInterval  = 100 * time.Millisecond // however many changes there are
+)
 
 type waitOptions struct {
 	Count         int64
@@ -135,8 +138,8 @@ func (w *eventWait) fromNow(ctx context.Context) error {
 // events yields events as they arrive until there are enough. When ctx ends, it yields the cause as an error.
 func (w *eventWait) events(ctx context.Context) iter.Seq2[inbox.Event, error] {
 	return func(yield func(inbox.Event, error) bool) {
-		err := context.Cause(ctx)
-		for ; err == nil; err = pace.Sleep(ctx, pollInterval) {
+		err, changes := context.Cause(ctx), app.ChangeWatch{Session: w.session}
+		for ; err == nil; err = changes.Wait(ctx, minInterval, pollInterval) {
 			in, err := w.session.Received(ctx)
 			if err != nil {
 				yield(inbox.Event{}, cmp.Or(context.Cause(ctx), err))

@@ -12,12 +12,12 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/waybill-cli/waybill/internal/app"
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/cli/events"
 	"github.com/waybill-cli/waybill/internal/cli/view"
 	"github.com/waybill-cli/waybill/internal/forward"
 	"github.com/waybill-cli/waybill/internal/inspect"
-	"github.com/waybill-cli/waybill/internal/pace"
 	"github.com/waybill-cli/waybill/internal/term"
 	"github.com/waybill-cli/waybill/internal/webhook"
 )
@@ -134,28 +134,12 @@ func (p *Page) changed() <-chan struct{} {
 }
 
 func (p *Page) watch(ctx context.Context) {
-	poll := time.NewTicker(pollInterval)
-	defer poll.Stop()
-	arrivals := p.Arrivals
-	for {
-		if arrivals == nil { // the store may be created later
-			if db, err := p.Call.ExistingStore(ctx); err == nil && db != nil {
-				arrivals = db.Changes.Watch(ctx)
-			}
-		}
-		select {
-		case <-arrivals:
-		case <-poll.C:
-		case <-ctx.Done():
-			return
-		}
+	changes := app.ChangeWatch{Session: p.Call.Session, Hints: p.Arrivals}
+	for changes.Wait(ctx, wakeRest, pollInterval) == nil {
 		p.mu.Lock()
 		close(p.wake)
 		p.wake = make(chan struct{})
 		p.mu.Unlock()
-		if pace.Sleep(ctx, wakeRest) != nil {
-			return
-		}
 	}
 }
 

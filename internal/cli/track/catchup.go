@@ -8,7 +8,6 @@ import (
 	"github.com/waybill-cli/waybill/internal/app"
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/inbox"
-	"github.com/waybill-cli/waybill/internal/pace"
 	"github.com/waybill-cli/waybill/internal/term"
 )
 
@@ -26,25 +25,21 @@ func wakeOnEvents(ctx context.Context, c *command.Call) (wake <-chan struct{}, s
 	signal := make(chan struct{}, 1)
 	var watching sync.WaitGroup
 	watching.Go(func() {
-		tick := time.NewTicker(eventPause)
-		defer tick.Stop()
-		for w := (eventWatch{call: c}); ; {
-			some, err := w.read(ctx) // first, so that no hint of the store is missed
+		changes, applied := app.ChangeWatch{Session: c.Session}, int64(0)
+		for {
+			last, err := applyEvents(ctx, c, applied)
 			if err != nil && ctx.Err() == nil {
 				c.IO.Detail("Received events not read: %v", err) // the service is queried anyway
 			}
-			if some {
+			if err == nil && last > applied {
+				applied = last
 				select {
 				case signal <- struct{}{}:
 				default:
 				}
 			}
-			_ = pace.Sleep(ctx, hintRest) // the end of ctx is noticed below
-			select {
-			case <-ctx.Done():
+			if changes.Wait(ctx, hintRest, eventPause) != nil {
 				return
-			case <-w.hints:
-			case <-tick.C:
 			}
 		}
 	})
@@ -54,29 +49,17 @@ func wakeOnEvents(ctx context.Context, c *command.Call) (wake <-chan struct{}, s
 	}
 }
 
-type eventWatch struct {
-	call  *command.Call
-	db    *app.Store      // nil until the store exists
-	hints <-chan struct{} // signals of db about received events; nil if it has none
-	last  int64           // number of the last event applied
-}
-
-func (w *eventWatch) read(ctx context.Context) (some bool, err error) {
-	if w.db == nil {
-		if w.db, err = w.call.StoreIfAny(ctx); err != nil || w.db == nil {
-			return false, err
-		}
-		w.hints = w.db.Changes.Watch(ctx)
+// applyEvents applies the events of the store, unless applied is the number of the last one. It returns that number; 0
+// if there is no store.
+func applyEvents(ctx context.Context, c *command.Call, applied int64) (last int64, err error) {
+	db, err := c.StoreIfAny(ctx)
+	if err != nil || db == nil {
+		return 0, err
 	}
-	_, last, err := w.db.Events.Followed(ctx)
-	if err != nil || last == w.last {
-		return false, err
+	if _, last, err = db.Events.Followed(ctx); err == nil && last != applied {
+		err = db.Follower().CatchUp(ctx)
 	}
-	if err := w.db.Follower().CatchUp(ctx); err != nil {
-		return false, err
-	}
-	w.last = last
-	return true, nil
+	return last, err
 }
 
 // notedEvents is the number of events from which applying them is announced.
