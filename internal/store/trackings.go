@@ -164,8 +164,8 @@ const (
 	perRow = " LIMIT 1 OFFSET 0" // the OFFSET makes PostgreSQL look each row up instead of reading all
 )
 
-// manyFound is how many queries one statement answers if there is more than one.
-const manyFound = 250
+// manyFound is how many queries one statement answers if there is more than one: as many as package poll loads at once.
+const manyFound = 256
 
 // findQuery finds rows, and sightings without a row, by referIds, numbers or ids. The parameters are these keys; each
 // result row ends with the index of its key. late finds rows that are missing in the index of numbers.
