@@ -268,7 +268,7 @@ func (c *Client) Contact(ctx context.Context) Contact {
 	found.Took = time.Since(began)
 	found.Address, _ = address.Load().(string)
 	if err != nil {
-		if u := (*url.Error)(nil); errors.As(err, &u) {
+		if u, ok := errors.AsType[*url.Error](err); ok {
 			err = u.Err
 		}
 		found.Err = &ConnectError{Host: c.Host(), Err: err, Sent: found.Address != ""}

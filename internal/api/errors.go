@@ -55,9 +55,9 @@ func refusedByProxy(_ context.Context, proxy *url.URL, _ *http.Request, res *htt
 
 // dialCause returns why a connection failed, without the address.
 func dialCause(err error) error {
-	if op := (*net.OpError)(nil); errors.As(err, &op) && op.Op == "dial" {
+	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "dial" {
 		err = op.Err
-		if call := (*os.SyscallError)(nil); errors.As(err, &call) {
+		if call, ok := errors.AsType[*os.SyscallError](err); ok {
 			err = call.Err
 		}
 	}

@@ -195,7 +195,7 @@ func plainError(ctx context.Context, err error) error {
 		}
 		return errTimedOut
 	}
-	if u := (*url.Error)(nil); errors.As(err, &u) {
+	if u, ok := errors.AsType[*url.Error](err); ok {
 		return u.Err
 	}
 	return err

@@ -76,7 +76,7 @@ func (d *dispatch) sendFirst(ctx, soft context.Context) error {
 			return stopf(tracking.OutcomeRows, nil, "none of the first %d rows was accepted", maxFirst)
 		}
 		o, err := d.sendOne(ctx, soft)
-		if stop := (*StopError)(nil); errors.As(err, &stop) && stop.checkFirst {
+		if stop, ok := errors.AsType[*StopError](err); ok && stop.checkFirst {
 			err = d.proveShapes(soft)
 		} else if o == nil {
 			return err // no row is left, or soft ended

@@ -146,7 +146,7 @@ func (pr *prover) proveShape(ctx context.Context, shape string, waiting []ledger
 		return pr.proveNotTaken(ctx, shape, sample)
 	}
 	err := pr.proveTaken(ctx, shape, sample)
-	if stop := (*StopError)(nil); errors.As(err, &stop) && stop.Cause == tracking.OutcomeUnknown {
+	if stop, ok := errors.AsType[*StopError](err); ok && stop.Cause == tracking.OutcomeUnknown {
 		// Each row is queried from now on.
 		state, why := ledger.Unknown, "not found, though the service answered with "+strconv.Itoa(statusOf(shape))
 		if pr.sender.resentOne {

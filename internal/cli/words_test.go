@@ -54,7 +54,7 @@ func TestNoFolderForTemporaryFiles(t *testing.T) {
 // Every outcome of a create names an exit status.
 func TestOutcomesHaveCodes(t *testing.T) {
 	for o := tracking.OutcomeUnknown; o <= tracking.OutcomeNotCredible; o++ {
-		if word := o.Meaning().Exit; command.CodeOf(word) == command.Failed {
+		if word := o.Meaning().Exit; command.CodeNamed(word) == command.Failed {
 			t.Errorf("%v: no exit status %q", o, word)
 		}
 	}

@@ -149,19 +149,13 @@ func (c Config) CheckService(k APIKey, base string) error {
 }
 
 // APIKeyFromStdin reports whether [Config.ReadAPIKey] reads stdin, which then can't be used for data.
-func (c Config) APIKeyFromStdin() bool { return c.keyAt("api_key_file") == stdinName }
+func (c Config) APIKeyFromStdin() bool {
+	return c.key.setting == "api_key_file" && c.key.text() == stdinName
+}
 
 // APIKeyFile returns the file of the API key; empty if the key has another source.
 func (c Config) APIKeyFile() string {
-	if c.APIKeyFromStdin() {
-		return ""
-	}
-	return c.keyAt("api_key_file")
-}
-
-// keyAt returns the value of a setting if the API key comes from it, else "".
-func (c Config) keyAt(setting string) string {
-	if c.key.setting != setting {
+	if c.key.setting != "api_key_file" || c.APIKeyFromStdin() {
 		return ""
 	}
 	return c.key.text()

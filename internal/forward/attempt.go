@@ -42,7 +42,7 @@ func (r *route) attempt(ctx context.Context, pass *pace.Pass, l inbox.OutboxEntr
 		return
 	}
 	r.loadAlert.update(nil, "", nil)
-	r.outboxChanged.notify() // what becomes free is claimed by the same transaction
+	pace.Notify(r.outboxChanged) // what becomes free is claimed by the same transaction
 	r.record(ctx, l, o)
 	r.report(l, o, err)
 }

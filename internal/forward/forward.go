@@ -86,26 +86,16 @@ type route struct {
 	target        Target
 	sink          inbox.Sink
 	gate          *pace.Gate
-	inboxChanged  signal       // the inbox may have something new
-	outboxChanged signal       // the outbox may have something new
-	queued        atomic.Int64 // approximate number of entries in the outbox
-	ended         atomic.Int64 // attempts that ended since the last claim
+	inboxChanged  chan struct{} // the inbox may have something new
+	outboxChanged chan struct{} // the outbox may have something new
+	queued        atomic.Int64  // approximate number of entries in the outbox
+	ended         atomic.Int64  // attempts that ended since the last claim
 
 	readAlert, claimAlert, loadAlert, recordAlert onceAlert
 
 	mu           sync.Mutex
 	succeeded    bool      // an attempt succeeded
 	failingSince time.Time // since when all attempts have failed; zero if the last one succeeded
-}
-
-// signal wakes the goroutine that waits for it, or the next one that will.
-type signal chan struct{}
-
-func (s signal) notify() {
-	select {
-	case s <- struct{}{}:
-	default:
-	}
 }
 
 type onceAlert struct{ reported atomic.Bool }
@@ -136,7 +126,7 @@ func Open(ctx context.Context, o Options) (*Forwarder, error) {
 		}
 		f.routes = append(f.routes, &route{
 			forwarder: f, target: t, sink: sink, gate: pace.New(o.Workers, 0).Widen(),
-			inboxChanged: make(signal, 1), outboxChanged: make(signal, 1),
+			inboxChanged: make(chan struct{}, 1), outboxChanged: make(chan struct{}, 1),
 		})
 	}
 	return f, nil
@@ -190,7 +180,7 @@ func (f *Forwarder) CountUnread(ctx context.Context, sink inbox.Sink) (n int64, 
 // Wake makes all targets read the inbox. It never blocks.
 func (f *Forwarder) Wake() {
 	for _, r := range f.routes {
-		r.inboxChanged.notify()
+		pace.Notify(r.inboxChanged)
 	}
 }
 
@@ -198,7 +188,7 @@ func (f *Forwarder) Wake() {
 func (f *Forwarder) WakeAll() {
 	f.Wake()
 	for _, r := range f.routes {
-		r.outboxChanged.notify()
+		pace.Notify(r.outboxChanged)
 	}
 }
 
@@ -241,7 +231,7 @@ func (r *route) fillOutbox(ctx context.Context) error {
 		r.readAlert.update(nil, "", nil)
 		if len(p.Queued) > 0 {
 			r.queued.Add(int64(len(p.Queued)))
-			r.outboxChanged.notify()
+			pace.Notify(r.outboxChanged)
 		}
 		if p.Read == 0 {
 			pace.Wait(ctx, r.inboxChanged, time.Now().Add(pollInterval))
@@ -274,7 +264,7 @@ func (r *route) sendQueued(ctx, requests context.Context) error {
 		}
 		r.claimAlert.update(nil, "", nil)
 		if r.queued.Swap(0) >= maxQueued {
-			r.inboxChanged.notify() // queued entries can't be sent now, but perhaps later ones can
+			pace.Notify(r.inboxChanged) // queued entries can't be sent now, but perhaps later ones can
 		}
 		if poll := time.Now().Add(pollInterval); due.IsZero() || due.After(poll) {
 			due = poll
@@ -304,7 +294,7 @@ func (r *route) begin(ctx, requests context.Context, wg *sync.WaitGroup, passes 
 		wg.Go(func() {
 			r.attempt(requests, pass, e)
 			r.ended.Add(1)
-			r.outboxChanged.notify()
+			pace.Notify(r.outboxChanged)
 		})
 	}
 	for _, pass := range passes {

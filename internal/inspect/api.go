@@ -116,7 +116,7 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, v any, err error
 }
 
 func (s *Server) explain(err error) *Error {
-	if e := (*Error)(nil); errors.As(err, &e) {
+	if e, ok := errors.AsType[*Error](err); ok {
 		return e
 	}
 	return s.o.Explain(err)

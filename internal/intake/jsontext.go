@@ -134,7 +134,7 @@ func (t *jsonText) value() []byte {
 	var discard json.RawMessage
 	err := json.Unmarshal(raw, &discard)
 	at, message := 0, "invalid JSON"
-	if syntax := (*json.SyntaxError)(nil); errors.As(err, &syntax) {
+	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
 		at, message = int(min(max(syntax.Offset-1, 0), int64(n-1))), "invalid JSON: "+syntax.Error()
 	}
 	t.fail(at, message, jsonHint)

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/waybill-cli/waybill/internal/inbox"
+	"github.com/waybill-cli/waybill/internal/pace"
 	"github.com/waybill-cli/waybill/internal/webhook"
 )
 
@@ -156,10 +157,7 @@ func (r *Receiver) OnStored(fn func()) { r.onStored = fn }
 // Wake tells all subscribers that there may be something new, stored by any process. It never blocks.
 func (r *Receiver) Wake() {
 	for _, c := range r.subscribers {
-		select {
-		case c <- struct{}{}:
-		default:
-		}
+		pace.Notify(c)
 	}
 }
 

@@ -126,6 +126,14 @@ func (g *Gate) due(turn chan struct{}, waited time.Time) time.Time {
 	return at
 }
 
+// Notify gives signal, which has room for one value, a value unless it has one. It never blocks.
+func Notify(signal chan<- struct{}) {
+	select {
+	case signal <- struct{}{}:
+	default:
+	}
+}
+
 // Wait returns when signal has a value, at due unless it is zero, or when ctx ends. It reports whether signal had one.
 func Wait(ctx context.Context, signal <-chan struct{}, due time.Time) bool {
 	var fires <-chan time.Time
@@ -159,12 +167,8 @@ func (g *Gate) leave(turn chan struct{}) {
 }
 
 func (g *Gate) signalFirst() {
-	if len(g.queue) == 0 {
-		return
-	}
-	select {
-	case g.queue[0] <- struct{}{}:
-	default: // an earlier signal was not read yet
+	if len(g.queue) > 0 {
+		Notify(g.queue[0])
 	}
 }
 

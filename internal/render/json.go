@@ -44,17 +44,18 @@ func (p *Printer) filter(ctx context.Context, s *sink, encoded []byte) error {
 }
 
 func encode(v any) ([]byte, error) {
-	encoded, err := term.AppendJSON(nil, v)
+	encoded, err := term.EncodeJSON(v)
 	if err != nil {
 		return nil, fmt.Errorf("encode result: %w", err)
 	}
 	return encoded, nil
 }
 
-// Indented appends JSON with each value on its own line. It appends invalid JSON unchanged.
-func Indented(dst, encoded []byte) []byte { return indented(dst, encoded, "") }
+// Indented returns JSON with each value on its own line, and invalid JSON unchanged.
+func Indented(encoded []byte) []byte { return indented(nil, encoded, "") }
 
-// indented is [Indented] with a prefix before each further line. JSON with thousands of levels stays on one line.
+// indented appends what [Indented] returns, with a prefix before each further line. JSON with thousands of levels stays
+// on one line.
 func indented(dst, encoded []byte, prefix string) []byte {
 	var b bytes.Buffer
 	if indentGrowth(encoded) > maxIndentGrowth*len(encoded)+1<<16 || json.Indent(&b, encoded, prefix, indent) != nil {

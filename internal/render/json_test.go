@@ -366,12 +366,12 @@ func ExamplePrinter_JSON() {
 func TestJSONIsNotMadeToGrow(t *testing.T) {
 	wide := strings.Repeat("[", 150) + strings.TrimSuffix(strings.Repeat("1,", 1<<16), ",") + strings.Repeat("]", 150)
 	for _, s := range []string{strings.Repeat("[", 9000) + strings.Repeat("]", 9000), wide} {
-		if got := Indented(nil, []byte(s)); string(got) != s {
+		if got := Indented([]byte(s)); string(got) != s {
 			t.Errorf("%d bytes became %d", len(s), len(got))
 		}
 	}
 	text := `{"a":"` + strings.Repeat(`\"[{,`, 1<<12) + `","b":[1,2]}`
-	if got := Indented(nil, []byte(text)); !strings.Contains(string(got), "\n  \"b\": [\n    1,\n    2\n  ]\n}") {
+	if got := Indented([]byte(text)); !strings.Contains(string(got), "\n  \"b\": [\n    1,\n    2\n  ]\n}") {
 		t.Errorf("signs inside a text counted: %.200s", got)
 	}
 }

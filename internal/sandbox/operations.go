@@ -18,7 +18,7 @@ import (
 // Interface: Endpoints, 2. Batch create (asynchronous, v2).
 func (s *Server) create(w http.ResponseWriter, r *http.Request, op operation) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, s.config.MaxBody))
-	if tooLarge := (*http.MaxBytesError)(nil); errors.As(err, &tooLarge) {
+	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		refuse(w, http.StatusRequestEntityTooLarge, fmt.Sprintf("the body is larger than %d bytes", s.config.MaxBody))
 		return
 	}

@@ -105,9 +105,9 @@ type Queryer interface {
 
 // Owners distinguishes living from dead processes. The store marks the work of a process with its owner's name.
 type Owners interface {
-	// Name returns the name of this store's owner, in the transaction of on. The name is new to everybody else. It
-	// changes only after others declared this process dead.
-	Name(ctx context.Context, on Queryer) (string, error)
+	// Name returns the name of this store's owner. The name is new to everybody else. It changes only after others
+	// declared this process dead.
+	Name() (string, error)
 
 	// IsAlive reports whether the owner's process is alive. It does not wait: in doubt it returns true.
 	IsAlive(ctx context.Context, on Queryer, name string) (bool, error)

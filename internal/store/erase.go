@@ -200,7 +200,7 @@ func (t *tx) idleRow(ctx context.Context, s shipment) (state ledger.State, b bat
 	if state != ledger.Sending && state != ledger.Pending {
 		return state, b
 	}
-	me := t.owner(ctx)
+	me := t.owner()
 	if state == ledger.Sending {
 		owner = sender
 	}

@@ -151,7 +151,7 @@ func (d *DB) AddListener(ctx context.Context, added inbox.Listener) error {
 	added.URL, added.Host, added.Verify = clean(added.URL), clean(added.Host), clean(added.Verify)
 	added.Sinks = slices.Sorted(slices.Values(added.Sinks))
 	return d.run(ctx, func(ctx context.Context, t *tx) {
-		me := t.owner(ctx)
+		me := t.owner()
 		for _, name := range list(ctx, t, scanOne[string], "SELECT DISTINCT owner FROM listeners") {
 			if !t.isAlive(ctx, name) {
 				t.exec(ctx, "DELETE FROM listeners WHERE owner = $1", name)

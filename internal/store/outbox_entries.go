@@ -130,7 +130,7 @@ func (d *DB) ClaimEntries(
 func (t *tx) claimEntries(
 	ctx context.Context, sink int64, n int, now time.Time,
 ) (entries []inbox.OutboxEntry, next time.Time) {
-	me := t.owner(ctx)
+	me := t.owner()
 	t.releaseDeadClaims(ctx, sink)
 	entries, next = t.dueEntries(ctx, sink, math.MinInt64, millis(now), n)
 	if len(entries) == 0 {
@@ -273,7 +273,7 @@ func (t *tx) recordAttempts(ctx context.Context, all []*entryOutcome) {
 
 // recordEach records the outcomes of entries that this process has claimed, or that are dead.
 func (t *tx) recordEach(ctx context.Context, all map[int64]*entryOutcome) {
-	me := t.owner(ctx)
+	me := t.owner()
 	entries, returned := slices.Collect(maps.Keys(all)), map[inbox.Disposition][]int64{}
 	done := map[int64][]int64{} // entries that no longer wait, by sink
 	var sent, failed []attemptedEntry

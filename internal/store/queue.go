@@ -22,7 +22,7 @@ func (d *DB) Claim(ctx context.Context, run int64, n, size int) ([]ledger.Batch,
 	}
 	var me string
 	claimed, err := runFor(ctx, d, func(ctx context.Context, t *tx) []batch {
-		me = t.owner(ctx)
+		me = t.owner()
 		t.takeOver(ctx, run, me)
 		next := t.nextPending(ctx, run, n, int64(size))
 		ids := make([]int64, len(next))
@@ -84,7 +84,7 @@ const filledNoMore = "CASE WHEN filling > 0 THEN -1 ELSE filling END"
 // ClaimFull moves batches that were just staged to Sending, see [ledger.Queue].
 func (d *DB) ClaimFull(ctx context.Context, run int64, full []ledger.Batch) ([]ledger.Batch, error) {
 	return runFor(ctx, d, func(ctx context.Context, t *tx) (claimed []ledger.Batch) {
-		me := t.owner(ctx)
+		me := t.owner()
 		now := millis(time.Now())
 		for _, b := range full {
 			// A batch that was never claimed, with as many rows between the same ids, is as it was staged.
@@ -120,7 +120,7 @@ func (t *tx) nextPending(ctx context.Context, run int64, n int, size int64) []ba
 // splitBatch moves up to n*size rows of a batch into new ones. It returns these, and the batch itself if no more than
 // size rows are left in it.
 func (t *tx) splitBatch(ctx context.Context, b batch, run int64, n int, size int64) []batch {
-	rows := t.rowsInBatchState(ctx, b, b.rows)
+	rows := t.rowsInBatchState(ctx, b)
 	if int64(len(rows)) <= size {
 		return []batch{b}
 	}
@@ -202,7 +202,7 @@ func (d *DB) RecordOutcomes(ctx context.Context, outcomes []ledger.BatchOutcome)
 		}
 	}
 	return d.run(ctx, func(ctx context.Context, t *tx) {
-		me := t.owner(ctx)
+		me := t.owner()
 		runs := make([]int64, len(outcomes))
 		for i, s := range outcomes {
 			if runs[i] = t.recordOutcome(ctx, s, answers[i], me); t.err != nil {
@@ -257,7 +257,7 @@ func (t *tx) countRequests(ctx context.Context, outcomes []ledger.BatchOutcome, 
 // halve moves the rows still to be sent into two new batches, and keeps the batch for its answer.
 func (t *tx) halve(ctx context.Context, id, run int64) {
 	b := t.readBatch(ctx, id)
-	rows := t.rowsInBatchState(ctx, b, b.rows)
+	rows := t.rowsInBatchState(ctx, b)
 	t.exec(ctx, "UPDATE batches SET state = 'rejected' WHERE id = $1", id)
 	g := t.newRebatcher(run, (int64(len(rows))+1)/2)
 	g.move(ctx, b, rows...)

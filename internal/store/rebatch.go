@@ -95,10 +95,10 @@ func (t *tx) recount(ctx context.Context, b batch) {
 	t.cleanUpBatch(ctx, b.id)
 }
 
-// rowsInBatchState returns up to limit rows of a batch that have no state of their own, in order.
-func (t *tx) rowsInBatchState(ctx context.Context, b batch, limit int64) []int64 {
+// rowsInBatchState returns the rows of a batch that have no state of their own, in order.
+func (t *tx) rowsInBatchState(ctx context.Context, b batch) []int64 {
 	return list(ctx, t, scanOne[int64], `SELECT id FROM rows WHERE id BETWEEN $1 AND $2
-		AND batch_id = $3 AND state IS NULL ORDER BY id LIMIT $4`, b.first, b.last, b.id, limit)
+		AND batch_id = $3 AND state IS NULL ORDER BY id`, b.first, b.last, b.id)
 }
 
 // addBatch adds an empty pending batch to a run, for rows of batch from, whose time of sending it takes over.

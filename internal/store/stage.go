@@ -194,7 +194,7 @@ func (s *staging) Full() []ledger.Batch {
 // and stage themselves.
 func (s *staging) write(ctx context.Context, do work) error {
 	return s.d.run(ctx, func(ctx context.Context, t *tx) {
-		t.require(t.owner(ctx) == s.owner, &Error{Kind: ErrTakenOver, Path: s.d.engine.Place, Op: "write"})
+		t.require(t.owner() == s.owner, &Error{Kind: ErrTakenOver, Path: s.d.engine.Place, Op: "write"})
 		do(ctx, t)
 	})
 }

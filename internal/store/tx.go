@@ -64,9 +64,9 @@ func (t *tx) direct(write func(*sql.Conn) error) {
 	}
 }
 
-func (t *tx) owner(ctx context.Context) (name string) {
+func (t *tx) owner() (name string) {
 	if t.err == nil {
-		name, t.err = t.w.engine.Owners.Name(ctx, t.w.conn)
+		name, t.err = t.w.engine.Owners.Name()
 		t.err = t.w.engine.Fail("lock", t.err)
 	}
 	return name

@@ -215,21 +215,21 @@ func (t *IO) human(text string) { _, _ = t.Err.WriteStyled([]byte(t.masker().Str
 
 // object writes one line of JSON. Err keeps an error, as in human.
 func (t *IO) object(v any) {
-	line, err := AppendJSON(nil, v)
+	line, err := EncodeJSON(v)
 	if err != nil {
-		line, _ = AppendJSON(nil, message{Type: "warning", Message: "message not shown: " + err.Error()})
+		line, _ = EncodeJSON(message{Type: "warning", Message: "message not shown: " + err.Error()})
 	}
 	_, _ = t.Err.Write(append(t.masker().Bytes(line), '\n'))
 }
 
-// AppendJSON appends v as JSON on one line, without a newline. Control and format characters become \uXXXX, invalid
+// EncodeJSON returns v as JSON on one line, without a newline. Control and format characters become \uXXXX, invalid
 // UTF-8 becomes \ufffd, `<>&` stay. A [json.RawMessage] keeps its digits, order and duplicate names.
-func AppendJSON(dst []byte, v any) ([]byte, error) {
+func EncodeJSON(v any) ([]byte, error) {
 	b, err := jsonscan.Marshal(v)
 	if err != nil {
-		return dst, err
+		return nil, err
 	}
-	return EscapeJSON(dst, b), nil
+	return EscapeJSON(nil, b), nil
 }
 
 // EscapeJSON appends src, which must be valid JSON, with control and format characters in strings as \uXXXX (two beyond

@@ -166,20 +166,20 @@ func TestEscapeJSON(t *testing.T) {
 	}
 }
 
-func TestAppendJSON(t *testing.T) {
-	got, err := AppendJSON([]byte("x"), struct {
+func TestEncodeJSON(t *testing.T) {
+	got, err := EncodeJSON(struct {
 		Text string          `json:"text"`
 		Raw  json.RawMessage `json:"raw"`
 	}{"<a&b>\x1b\x7f\u202e\xff", json.RawMessage("{\"b\": 1.0e2,\n \"a\":\"\u200b\", \"b\":12345678901234567890123}")})
-	want := `x{"text":"<a&b>\u001b\u007f\u202e\ufffd","raw":{"b":1.0e2,"a":"\u200b","b":12345678901234567890123}}`
+	want := `{"text":"<a&b>\u001b\u007f\u202e\ufffd","raw":{"b":1.0e2,"a":"\u200b","b":12345678901234567890123}}`
 	if string(got) != want || err != nil {
 		t.Errorf("got  %s, %v\nwant %s, nil", got, err, want)
 	}
-	if got, err := AppendJSON(nil, json.RawMessage("[\"\xff\u2028\"]")); string(got) != `["\ufffd\u2028"]` || err != nil {
+	if got, err := EncodeJSON(json.RawMessage("[\"\xff\u2028\"]")); string(got) != `["\ufffd\u2028"]` || err != nil {
 		t.Errorf("raw bytes became %s, %v", got, err)
 	}
-	if got, err := AppendJSON([]byte("x"), func() {}); string(got) != "x" || err == nil {
-		t.Errorf("a function became %q, %v; want x and an error", got, err)
+	if got, err := EncodeJSON(func() {}); got != nil || err == nil {
+		t.Errorf("a function became %q, %v; want an error", got, err)
 	}
 }
 

@@ -167,7 +167,7 @@ func printReport(call *command.Call, checked input.Checked) error {
 	out, r := call.Out, checked.Found
 	if out.Machine() || out.IsCSV() || out.HasColumns() {
 		l := command.Listing[findings.Finding]{Out: out, Columns: columns(), JSON: func(f findings.Finding) any { return f }}
-		return l.Print(call.IO, r.All())
+		return l.Print(r.All())
 	}
 	for _, g := range r.Groups {
 		severity := strings.ToUpper(string(g.Severity))

@@ -94,8 +94,8 @@ func Worst(cs ...Code) Code {
 	return OK
 }
 
-// CodeOf returns the exit status with that word, or Failed if there is none.
-func CodeOf(word string) Code {
+// CodeNamed returns the exit status with that word, or Failed if there is none.
+func CodeNamed(word string) Code {
 	for _, row := range Codes() {
 		if row.Word == word {
 			return row.Code
@@ -306,12 +306,18 @@ func CodeAndHint(err error) (Code, string) {
 			continue
 		}
 		code := o.code
-		if own := (*ExitError)(nil); errors.As(err, &own) && o.code == Failed {
+		if own, ok := errors.AsType[*ExitError](err); ok && o.code == Failed {
 			code = own.Code
 		}
 		return code, cmp.Or(HintOf(err), o.hint)
 	}
 	return Failed, ""
+}
+
+// CodeOf returns the exit status of an error.
+func CodeOf(err error) Code {
+	code, _ := CodeAndHint(err)
+	return code
 }
 
 // reasonOf returns the reason of a usage error, or ReasonSetting for a missing API key; "" for other errors.
@@ -334,13 +340,13 @@ func reasonOf(err error, code Code) Reason {
 
 // HintOf returns the hint of the error itself, or "".
 func HintOf(err error) string {
-	if e := (*ExitError)(nil); errors.As(err, &e) && e.Hint != "" {
+	if e, ok := errors.AsType[*ExitError](err); ok && e.Hint != "" {
 		return e.Hint
 	}
-	if e := (*UsageError)(nil); errors.As(err, &e) {
+	if e, ok := errors.AsType[*UsageError](err); ok {
 		return e.Hint
 	}
-	if e := (*config.KeyError)(nil); errors.As(err, &e) {
+	if e, ok := errors.AsType[*config.KeyError](err); ok {
 		return e.Hint
 	}
 	var hinter interface{ Hint() string }

@@ -282,3 +282,8 @@ func Editor(io *term.IO, getenv func(string) string, instead string) (string, er
 	}
 	return "vi", nil
 }
+
+// EditorError says that an editor failed. rest follows the cause.
+func EditorError(editor string, err error, rest string) error {
+	return Usagef("set VISUAL or EDITOR to another editor", "editor %s: %w%s", editor, err, rest)
+}

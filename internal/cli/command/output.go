@@ -149,7 +149,7 @@ func (o *Output) End(err error) error {
 	if err = errors.Join(err, bookErr); o.file == nil || !o.file.written {
 		return err
 	}
-	if code, _ := CodeAndHint(err); (code == Failed || code == Usage) && !As[FoundError](err) || code == Store {
+	if code := CodeOf(err); (code == Failed || code == Usage) && !As[FoundError](err) || code == Store {
 		return err
 	}
 	return errors.Join(err, o.file.Commit())
@@ -222,8 +222,8 @@ type Listing[T any] struct {
 }
 
 // PrintAll prints a slice.
-func (l Listing[T]) PrintAll(io *term.IO, all []T) error {
-	return l.Print(io, Values(all))
+func (l Listing[T]) PrintAll(all []T) error {
+	return l.Print(Values(all))
 }
 
 // Values yields the values of a slice.
@@ -238,7 +238,7 @@ func Values[T any](all []T) iter.Seq2[T, error] {
 }
 
 // Print prints the values of seq as they come.
-func (l Listing[T]) Print(io *term.IO, seq iter.Seq2[T, error]) error {
+func (l Listing[T]) Print(seq iter.Seq2[T, error]) error {
 	if l.Out.Machine() {
 		list := l.Out.BeginList()
 		err := Each(seq, func(v T) error {
@@ -260,7 +260,7 @@ func (l Listing[T]) Print(io *term.IO, seq iter.Seq2[T, error]) error {
 	})
 	if n == 0 && !l.Out.IsCSV() {
 		if err == nil && l.Empty != "" {
-			io.Note("%s", l.Empty)
+			l.Out.io.Note("%s", l.Empty)
 		}
 		return err
 	}
@@ -318,7 +318,7 @@ func (o *Output) Raw(b []byte) error {
 	if !json.Valid(b) || o.IsWorkbook() {
 		return o.Line("%s", b)
 	}
-	_, err := o.Out().Write(append(term.EscapeJSON(nil, render.Indented(nil, b)), '\n'))
+	_, err := o.Out().Write(append(term.EscapeJSON(nil, render.Indented(b)), '\n'))
 	return err
 }
 

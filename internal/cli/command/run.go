@@ -26,6 +26,15 @@ func RecoverRows(ctx context.Context, s *app.Session, rows ledger.Queue) error {
 	return err
 }
 
+// RunName returns a run's ID as commands take it.
+func RunName(run int64) string { return strconv.FormatInt(run, 10) }
+
+// RejectedCSV returns the command that writes a run's rejected rows to a CSV file.
+func (c *Call) RejectedCSV(run int64) string {
+	status := string(ledger.Rejected)
+	return c.CommandLine("runs", "rows", RunName(run), "--status", status, "-o", "csv", "--out", "bad.csv")
+}
+
 // OpenRun opens the store and finds a run by its ID or `last`. Its error matches [ledger.ErrNoRun] if there is none.
 func OpenRun(ctx context.Context, s *app.Session, id string) (*app.Store, int64, error) {
 	n, err := strconv.ParseInt(id, 10, 64)
@@ -98,11 +107,6 @@ func WriteReadyFile(ctx context.Context, url, file string) error {
 	return f.Commit()
 }
 
-// ServerURL returns the URL of a server, without a trailing slash.
-func ServerURL(addr, path string) string {
-	return "http://" + addr + strings.TrimSuffix(path, "/")
-}
-
 // Finish reports an error, once, and returns the exit status.
 func (f *Factory) Finish(ctx context.Context, err error) Code {
 	if err == nil {
@@ -125,13 +129,13 @@ func (f *Factory) Finish(ctx context.Context, err error) Code {
 	if rest, ok := strings.CutPrefix(failure.Message, ErrTimeUp.Error()+": "); ok {
 		failure.Label, failure.Message = "Timed out:", rest
 	}
-	if s := (*api.StatusError)(nil); errors.As(err, &s) {
+	if s, ok := errors.AsType[*api.StatusError](err); ok {
 		failure.HTTPStatus, failure.RetryAfter = s.Status, s.Pause
 	}
-	if e := (*UsageError)(nil); errors.As(err, &e) {
+	if e, ok := errors.AsType[*UsageError](err); ok {
 		failure.Errors, failure.More, failure.Next = e.Issues.First, e.Issues.More, e.Next
 	}
-	if e := (*ExitError)(nil); errors.As(err, &e) {
+	if e, ok := errors.AsType[*ExitError](err); ok {
 		failure.Next = e.Next
 	}
 	f.App.IO.Fail(failure)
@@ -139,13 +143,13 @@ func (f *Factory) Finish(ctx context.Context, err error) Code {
 }
 
 func placeOf(err error) *term.Issue {
-	if e := (*intake.FileError)(nil); errors.As(err, &e) {
+	if e, ok := errors.AsType[*intake.FileError](err); ok {
 		return &term.Issue{File: e.File, Line: e.Line, Column: e.Column, Message: e.Message, Hint: e.Hint()}
 	}
-	if e := (*intake.ColumnError)(nil); errors.As(err, &e) {
+	if e, ok := errors.AsType[*intake.ColumnError](err); ok {
 		return &term.Issue{File: e.File, Sheet: e.Sheet, Line: e.Line, Message: e.Error(), Hint: e.Hint()}
 	}
-	if e := (*intake.WorkbookError)(nil); errors.As(err, &e) {
+	if e, ok := errors.AsType[*intake.WorkbookError](err); ok {
 		return &term.Issue{File: e.File, Sheet: e.Sheet, Cell: e.Err.Cell, Message: e.Err.Message, Hint: e.Hint()}
 	}
 	return nil
@@ -164,7 +168,7 @@ func isOnlyCanceled(err error) bool {
 
 func messageOf(err error) string {
 	// Addr is nil if the address could not be parsed.
-	if op := (*net.OpError)(nil); errors.As(err, &op) && op.Op == "listen" && op.Addr != nil {
+	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "listen" && op.Addr != nil {
 		return "listen on " + op.Addr.String() + ": " + op.Err.Error()
 	}
 	var lines []string

@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/waybill-cli/waybill/internal/app"
@@ -44,7 +43,7 @@ var runs = stored(func(l *line, db *app.Store) (all []value) {
 			break
 		}
 		about := strings.Join(run.Plan.Files, " ") + " " + render.LocalMinute(run.Created)
-		all = append(all, value{strconv.FormatInt(run.ID, 10), about})
+		all = append(all, value{command.RunName(run.ID), about})
 	}
 	return all
 })

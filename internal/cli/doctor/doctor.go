@@ -218,7 +218,7 @@ func printAll(c *command.Call, all []finding) error {
 			{Name: "HINT", Cell: func(f finding) string { return f.Hint }},
 			{Name: "NEXT COMMAND", Cell: func(f finding) string { return f.NextCommand }},
 		}}
-		return w.PrintAll(c.IO, all)
+		return w.PrintAll(all)
 	}
 	for _, f := range all {
 		if err := printFinding(c.Out.Out(), f); err != nil {
@@ -273,7 +273,7 @@ func (x *examination) writeBundle(ctx context.Context, path string, all []findin
 		return err
 	}
 	defer f.Discard()
-	if err := writeZIP(f, x.withoutSecrets(append(render.Indented(nil, found), '\n'))); err != nil {
+	if err := writeZIP(f, x.withoutSecrets(append(render.Indented(found), '\n'))); err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
 	}
 	if err := checkBundle(path); err != nil { // another program may have created it

@@ -74,7 +74,7 @@ func (x *examination) storeFile(path string) (exists bool, all []finding) {
 		f := found(storeUnusable, "%s can't be created: %s is not writable", path, folder)
 		all = append(all, f.hinted("make the folder writable, or use another store with --store"))
 	case !exists:
-		all = append(all, found(storeMissing, "%s does not exist yet; `waybill create` and `waybill listen` create it", path))
+		all = append(all, unopened(path, store.ErrNotThere))
 	case !x.writable(path) || !x.writable(folder):
 		all = append(all, found(storeReadOnly, "%s can only be read", path))
 	}

@@ -61,7 +61,7 @@ func runDiff(ctx context.Context, c *command.Call, ids []string) error {
 	}
 	all := differences(nil, "", values[0], values[1])
 	listing := command.Listing[difference]{Out: c.Out, Empty: "The events are equal", Columns: differenceColumns(c.Out)}
-	if err := listing.PrintAll(c.IO, all); err != nil || len(all) == 0 {
+	if err := listing.PrintAll(all); err != nil || len(all) == 0 {
 		return err
 	}
 	err = errors.New("the events differ in " + command.Plural(len(all), "member"))

@@ -42,7 +42,7 @@ func runListOutbox(ctx context.Context, c *command.Call, o listOptions) error {
 	w := command.Listing[Forwarding]{Out: c.Out, Empty: empty, Columns: columns}
 	since, db, err := o.ofDeliveries(ctx, c)
 	if err == nil && db == nil {
-		err = w.PrintAll(c.IO, nil)
+		err = w.PrintAll(nil)
 	}
 	if err != nil || db == nil {
 		return err
@@ -58,7 +58,7 @@ func runListOutbox(ctx context.Context, c *command.Call, o listOptions) error {
 	byTarget := func(a, b inbox.Sink) int { return cmp.Or(cmp.Compare(a.URL, b.URL), cmp.Compare(a.Filter, b.Filter)) }
 	slices.SortFunc(sinks, byTarget)
 	found := false
-	err = w.Print(c.IO, command.Filter(entries(ctx, db, sinks, running), func(j Forwarding) bool {
+	err = w.Print(command.Filter(entries(ctx, db, sinks, running), func(j Forwarding) bool {
 		late := !cmp.Or(j.GivenUpAt, j.QueuedAt, &time.Time{}).Before(since)
 		found = found || late
 		return late

@@ -177,7 +177,7 @@ func runListEvents(ctx context.Context, c *command.Call, o listOptions) error {
 	listing := eventListing(c, o)
 	listing.Empty = emptyText(c, o, counts)
 	if db == nil {
-		return listing.PrintAll(c.IO, nil)
+		return listing.PrintAll(nil)
 	}
 	if o.Filter == "" && !o.All {
 		q.Limit = o.Limit
@@ -191,7 +191,7 @@ func runListEvents(ctx context.Context, c *command.Call, o listOptions) error {
 		return err
 	}
 	found := command.Filter(replay.LatestRows(ctx, db.Inbox, q), filter.Match, o.Limit)
-	if err := listing.Print(c.IO, found); err != nil {
+	if err := listing.Print(found); err != nil {
 		return err
 	}
 	if counts.Refused > 0 && (o.All || o.Verified == string(inbox.No)) {
@@ -286,7 +286,7 @@ func runListRefused(ctx context.Context, c *command.Call, o listOptions) error {
 	}
 	slices.Reverse(all)
 	isLate := func(d inbox.Delivery) bool { return !d.ReceivedAt.Before(since) }
-	return w.Print(c.IO, command.Filter(command.Values(all), isLate, o.Limit))
+	return w.Print(command.Filter(command.Values(all), isLate, o.Limit))
 }
 
 func refusedColumns() []command.Column[inbox.Delivery] {

@@ -296,13 +296,13 @@ func editBody(ctx context.Context, c *command.Call, body []byte) ([]byte, error)
 		return nil, &disk.TempError{Err: err}
 	}
 	defer func() { _ = os.Remove(f.Name()) }()
-	shown := append(render.Indented(nil, body), '\n')
+	shown := append(render.Indented(body), '\n')
 	_, err = f.Write(shown)
 	if err = cmp.Or(err, f.Close()); err == nil {
 		err = c.IO.Edit(ctx, editor, f.Name())
 	}
 	if err != nil {
-		return nil, command.Usagef("set VISUAL or EDITOR to another editor", "editor %s: %w; nothing was sent", editor, err)
+		return nil, command.EditorError(editor, err, "; nothing was sent")
 	}
 	edited, err := os.ReadFile(f.Name())
 	if err == nil && bytes.Equal(edited, shown) {

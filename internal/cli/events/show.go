@@ -142,7 +142,7 @@ func showPage(ctx context.Context, c *command.Call, id string, o showOptions) er
 		return err
 	}
 	if c.Out.IsCSV() {
-		return eventListing(c, listOptions{}).PrintAll(c.IO, []inbox.Event{e})
+		return eventListing(c, listOptions{}).PrintAll([]inbox.Event{e})
 	}
 	d, err := db.Inbox.Delivery(ctx, e.Delivery)
 	if err != nil {
@@ -376,19 +376,19 @@ func printTargets(c *command.Call, targets []Forwarding) error {
 		all = append(all, t.History...)
 	}
 	listing := command.Listing[Forwarding]{Out: c.Out, Columns: forwardingColumns(c.Out, time.Now())}
-	err := cmp.Or(c.Out.Line(""), listing.PrintAll(c.IO, targets))
+	err := cmp.Or(c.Out.Line(""), listing.PrintAll(targets))
 	if err != nil || len(all) == 0 {
 		return err
 	}
 	attempts := command.Listing[tried]{Out: c.Out, Columns: triedColumns(c.Out)}
-	return cmp.Or(c.Out.Line(""), attempts.PrintAll(c.IO, all))
+	return cmp.Or(c.Out.Line(""), attempts.PrintAll(all))
 }
 
 const shownLines = 20
 
 func printBody(out *command.Output, body []byte) error {
 	err := out.Line("")
-	lines := bytes.Split(render.Indented(nil, body), []byte("\n"))
+	lines := bytes.Split(render.Indented(body), []byte("\n"))
 	if !out.Out().IsTerminal() || !json.Valid(body) || len(lines) <= shownLines+1 {
 		return cmp.Or(err, out.Raw(body))
 	}

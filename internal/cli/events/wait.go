@@ -78,7 +78,7 @@ func runWait(ctx context.Context, c *command.Call, o waitOptions) error {
 	timed, cancel := context.WithTimeoutCause(ctx, limit, command.ErrTimeUp)
 	defer cancel()
 	w.progress = command.NewProgress(c.IO, "Waiting", "events", o.Count)
-	err = eventListing(c, listOptions{}).Print(c.IO, w.events(timed))
+	err = eventListing(c, listOptions{}).Print(w.events(timed))
 	w.progress.Stop()
 	if !errors.Is(err, command.ErrTimeUp) && !command.As[*command.SignalError](err) {
 		return err

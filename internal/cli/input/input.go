@@ -319,7 +319,7 @@ func (in *Input) checkRows(ctx context.Context, found *findings.Collector) (j Ch
 				err = found.Add(from.Reader, rec)
 			}
 			if err != nil {
-				if columns := (*intake.ColumnError)(nil); errors.As(err, &columns) {
+				if columns, ok := errors.AsType[*intake.ColumnError](err); ok {
 					columns.Offer(in.saved)
 				}
 				return j, err

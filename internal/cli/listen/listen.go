@@ -235,7 +235,7 @@ func (s *server) serve(ctx, until context.Context, l net.Listener, lastEvent int
 			}
 		})
 	}
-	url := command.ServerURL(shownAddr(s.call.Config.Listen.Addr, l.Addr()), "")
+	url := "http://" + shownAddr(s.call.Config.Listen.Addr, l.Addr())
 	if err := s.announce(ctx, url, o); err != nil {
 		g.Go(func() error { return err }) // ends the other goroutines
 		return g.Wait()
@@ -252,7 +252,7 @@ func listenerURL(addr net.Addr) string {
 	if tcp, ok := addr.(*net.TCPAddr); ok && tcp.IP.To4() == nil {
 		here = "[::1]:0"
 	}
-	return command.ServerURL(shownAddr(here, addr), "")
+	return "http://" + shownAddr(here, addr)
 }
 
 func warnScheme(s *app.Session) error {

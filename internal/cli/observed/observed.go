@@ -60,7 +60,7 @@ func run(ctx context.Context, c *command.Call, _ []string) error {
 		return err
 	}
 	if db == nil {
-		return l.PrintAll(c.IO, nil)
+		return l.PrintAll(nil)
 	}
 	progress := c.IO.Progress("Reading deliveries")
 	err = db.Observer().CatchUp(ctx)
@@ -84,7 +84,7 @@ func run(ctx context.Context, c *command.Call, _ []string) error {
 				command.Plural(n, "observation"), kind, observed.MaxEntries)
 		}
 	}
-	return l.PrintAll(c.IO, all)
+	return l.PrintAll(all)
 }
 
 func columns() []command.Column[observed.Entry] {

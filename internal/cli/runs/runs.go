@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -74,13 +73,13 @@ func runList(ctx context.Context, c *command.Call, o listOptions) error {
 		return err
 	}
 	if db == nil {
-		return w.PrintAll(c.IO, nil)
+		return w.PrintAll(nil)
 	}
 	command.ReadyRuns(ctx, c.Session, db)
 	if o.Since != "" {
 		w.Empty = "No run began since " + o.Since
 	}
-	return w.Print(c.IO, func(yield func(ledger.RunSummary, error) bool) {
+	return w.Print(func(yield func(ledger.RunSummary, error) bool) {
 		for run, err := range db.History.Runs(ctx, o.Limit) { // newest first
 			if err == nil && run.Created.Before(since) || !yield(run, err) {
 				return
@@ -100,7 +99,7 @@ func runColumns(account string) []command.Column[ledger.RunSummary] {
 		}}
 	}
 	return []command.Column[run]{
-		{Name: "RUN", ID: true, Cell: func(s run) string { return strconv.FormatInt(s.ID, 10) }},
+		{Name: "RUN", ID: true, Cell: func(s run) string { return command.RunName(s.ID) }},
 		{
 			Name: "CREATED", Rank: 1, Time: func(s run) time.Time { return s.Created },
 			Cell: func(s run) string { return view.Ago(s.Created, time.Now()) },
@@ -302,7 +301,7 @@ func runDismiss(ctx context.Context, c *command.Call, id, row string) error {
 	if err != nil {
 		return err
 	}
-	done := dismissedJSON{strconv.FormatInt(run, 10), n}
+	done := dismissedJSON{command.RunName(run), n}
 	if n == 0 {
 		return c.Out.Result(done, "Nothing to dismiss in run %d", run)
 	}

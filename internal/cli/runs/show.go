@@ -114,13 +114,12 @@ func listBatches(seq iter.Seq2[ledger.BatchSummary, error], o showOptions) (all 
 
 // nextCommand returns the command that continues the run, or "".
 func nextCommand(c *command.Call, run ledger.RunSummary) string {
-	id := strconv.FormatInt(run.ID, 10)
 	switch n := run.Counts; {
 	case run.Live:
 	case n.Unknown+n.Pending+n.Sending > 0:
-		return c.CommandLine("runs", "resume", id)
+		return c.CommandLine("runs", "resume", command.RunName(run.ID))
 	case run.Rejected() > 0 && !run.Partial:
-		return c.CommandLine("runs", "rows", id, "--status", string(ledger.Rejected), "-o", "csv", "--out", "bad.csv")
+		return c.RejectedCSV(run.ID)
 	}
 	return ""
 }
@@ -333,7 +332,7 @@ type batchJSON struct {
 
 func newRun(s ledger.RunSummary, account string) Run {
 	return Run{
-		Run: strconv.FormatInt(s.ID, 10), Account: account, Files: s.Plan.Files, Operation: s.Plan.Mode,
+		Run: command.RunName(s.ID), Account: account, Files: s.Plan.Files, Operation: s.Plan.Mode,
 		Created: s.Created.UTC(), Live: s.Live, State: stateOf(s), Partial: s.Partial,
 		New: s.Tally.New, Already: s.Tally.Known, Duplicates: s.Tally.Repeats, Erased: s.Tally.Erased,
 		Skipped: s.Tally.Skipped, Accepted: s.Accepted(), AcceptedElsewhere: s.Elsewhere, Rejected: s.Rejected(),

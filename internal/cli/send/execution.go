@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 
@@ -47,10 +46,8 @@ type Execution struct {
 	unprovable bool          // unknown rows stay unknown: there is no accepted row to compare with
 }
 
-func (k *Execution) runID() string { return strconv.FormatInt(k.Run.ID, 10) }
-
 func (k *Execution) next() string {
-	return cmp.Or(k.Repeat, k.Call.CommandLine("runs", "resume", k.runID()))
+	return cmp.Or(k.Repeat, k.Call.CommandLine("runs", "resume", command.RunName(k.Run.ID)))
 }
 
 // Execute sends the rows of the run and reports the outcome.
@@ -78,7 +75,7 @@ func (k *Execution) execute(ctx context.Context) error {
 		rows := command.Plural(toSend+toQuery, "row") // the store can't be read either
 		return fmt.Errorf("%w; before that, %s of %s recorded as accepted", sendErr, command.Number(k.accepted), rows)
 	}
-	if stop := (*bulk.StopError)(nil); errors.As(sendErr, &stop) && stop.Known != nil {
+	if stop, ok := errors.AsType[*bulk.StopError](sendErr); ok && stop.Known != nil {
 		next := k.next() + " --check-first"
 		return &command.ExitError{
 			Code: command.Usage, Err: command.Existsf("", "%w: nothing was sent", stop), Next: next,

@@ -199,7 +199,7 @@ func (g Gate) Check(res Result, outcome error) error {
 		return outcome
 	}
 	e := &command.ExitError{Code: command.Partial, Err: errors.New(strings.Join(failed, "; "))}
-	if own := (*command.ExitError)(nil); errors.As(outcome, &own) {
+	if own, ok := errors.AsType[*command.ExitError](outcome); ok {
 		e.Code, e.Hint, e.Next = command.Worst(own.Code, e.Code), own.Hint, own.Next
 		e.Err = fmt.Errorf("%w; %w", outcome, e.Err)
 	} else if outcome != nil {

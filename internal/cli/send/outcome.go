@@ -66,7 +66,7 @@ func (k *Execution) finish(ctx context.Context, requests, sent int64, sendErr er
 	k.Run.Tally = run.Tally // also of an input that was not staged to its end
 	counts, tally := run.Counts, run.Tally
 	res := Result{
-		Run: k.runID(), StoreNew: k.Store.New,
+		Run: command.RunName(k.Run.ID), StoreNew: k.Store.New,
 		Read: tally.New + tally.Known + tally.Repeats + tally.Erased + k.Invalid,
 		New:  tally.New, Already: tally.Known, Sent: sent, Duplicates: tally.Repeats, Invalid: k.Invalid,
 		Erased:   tally.Erased,
@@ -225,7 +225,7 @@ func (k *Execution) waitProcessed(ctx context.Context, res *Result, outcome erro
 	res.summary, res.Summary, res.ElapsedSeconds = summary, new(summary.JSON()), command.ElapsedSeconds(k.Started)
 	res.Processed, res.Waiting = &processed, new(res.Accepted-processed)
 	code, hint := command.CodeAndHint(waited)
-	if own, _ := command.CodeAndHint(outcome); waited == nil || command.Worst(code, own) != code {
+	if waited == nil || command.Worst(code, command.CodeOf(outcome)) != code {
 		return outcome
 	}
 	text := waited
@@ -256,7 +256,7 @@ const partialHint = "re-run the same command to send the remaining rows; nothing
 // rejected row.
 func (k *Execution) exitError(res Result, first string, sendErr error) error {
 	code := command.Worst(stopCode(sendErr), rowsCode(res, k.Gate))
-	if stop := (*bulk.StopError)(nil); errors.As(sendErr, &stop) && stop.Refused() {
+	if stop, ok := errors.AsType[*bulk.StopError](sendErr); ok && stop.Refused() {
 		code = stopCode(sendErr) // even if rows are unknown
 	}
 	if code == command.OK {
@@ -282,7 +282,7 @@ func (k *Execution) exitError(res Result, first string, sendErr error) error {
 		e.Hint = "write them to a file with the next command, fix them, then create that file; " +
 			"to send them unchanged: `" + k.Call.CommandLine("runs", "retry", res.Run) +
 			"`; to dismiss them: `" + k.Call.CommandLine("runs", "dismiss", res.Run) + "`"
-		e.Next = k.rejectedCSV()
+		e.Next = k.Call.RejectedCSV(k.Run.ID)
 	case res.Pending > 0:
 		e.Err = fmt.Errorf("%s still pending: another waybill is sending them", command.Plural(res.Pending, "row"))
 		e.Hint = k.rerun() + " to see their outcome"
@@ -340,11 +340,6 @@ func (k *Execution) rerun() string {
 	return "run `" + k.next() + "`"
 }
 
-func (k *Execution) rejectedCSV() string {
-	status := string(ledger.Rejected)
-	return k.Call.CommandLine("runs", "rows", k.runID(), "--status", status, "-o", "csv", "--out", "bad.csv")
-}
-
 func (k *Execution) addStopHint(e *command.ExitError, res Result, err error) {
 	stop, ok := errors.AsType[*bulk.StopError](err)
 	if !ok {
@@ -364,7 +359,7 @@ func (k *Execution) addStopHint(e *command.ExitError, res Result, err error) {
 		}
 	case command.Partial:
 		e.Hint = "check the rejected rows first" + then + ", with --max-rejects 0 for no limit"
-		e.Next = k.rejectedCSV()
+		e.Next = k.Call.RejectedCSV(k.Run.ID)
 	default:
 		e.Hint = "check base_url and the account" + then
 		if stop.Cause == tracking.OutcomeTooLarge {
@@ -384,12 +379,11 @@ func stopCode(err error) command.Code {
 		return command.OK
 	case command.As[*command.SignalError](err), command.As[*command.ExitError](err), command.As[*store.Error](err),
 		errors.Is(err, command.ErrTimeUp):
-		code, _ := command.CodeAndHint(err)
-		return code
+		return command.CodeOf(err)
 	case !errors.As(err, &stop):
 		return command.Failed
 	}
-	return command.CodeOf(stop.Cause.Meaning().Exit)
+	return command.CodeNamed(stop.Cause.Meaning().Exit)
 }
 
 // rowsCode returns the exit status for the states of rows. Counts that the gate checks do not fail by themselves,
@@ -430,7 +424,7 @@ func (k *Execution) firstReason(ctx context.Context, state ledger.State) (string
 
 // WithNextCommand adds the command that continues to an error that stopped a command before its report.
 func WithNextCommand(err error, next string) error {
-	code, _ := command.CodeAndHint(err)
+	code := command.CodeOf(err)
 	continued := []command.Code{command.Store, command.Interrupted, command.Terminated, command.Pending}
 	if command.As[*command.ExitError](err) || !slices.Contains(continued, code) {
 		return err

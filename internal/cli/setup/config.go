@@ -64,7 +64,7 @@ file. Secrets are shown as ***.`,
 func runConfigList(c *command.Call, columns []command.Column[config.Entry]) error {
 	asJSON := func(e config.Entry) any { return settingJSON{e.Key, e.Value, e.Origin.String()} }
 	w := command.Listing[config.Entry]{Out: c.Out, JSON: asJSON, Columns: columns}
-	return w.PrintAll(c.IO, c.Config.List())
+	return w.PrintAll(c.Config.List())
 }
 
 func settingColumns() []command.Column[config.Entry] {
@@ -93,7 +93,7 @@ func runConfigPath(_ context.Context, c *command.Call, _ []string) error {
 		return err
 	}
 	w := command.Listing[pathJSON]{Out: c.Out, Columns: pathColumns()}
-	return w.PrintAll(c.IO,
+	return w.PrintAll(
 		[]pathJSON{{"user", paths.User, paths.UserExists}, {"project", paths.Project, paths.ProjectExists}})
 }
 
@@ -310,7 +310,7 @@ func runConfigProfiles(_ context.Context, c *command.Call, _ []string) error {
 		all = append(all, j)
 	}
 	w := command.Listing[profileJSON]{Out: c.Out, Columns: profileColumns()}
-	if err := w.PrintAll(c.IO, all); err != nil {
+	if err := w.PrintAll(all); err != nil {
 		return err
 	}
 	if !slices.ContainsFunc(all, func(p profileJSON) bool { return p.Active }) {
@@ -410,10 +410,10 @@ func runConfigEdit(ctx context.Context, c *command.Call, _ []string) error {
 		switch {
 		case ended != nil && unchanged:
 			_ = os.Remove(copied) // it holds no changes
-			return editorError(editor, ended, "")
+			return command.EditorError(editor, ended, "")
 		case ended != nil:
 			err := os.WriteFile(copied, data, 0o600)
-			return errors.Join(editorError(editor, ended, "; your changes are in "+copied), err)
+			return errors.Join(command.EditorError(editor, ended, "; your changes are in "+copied), err)
 		case err != nil:
 			return err
 		case unchanged:
@@ -439,10 +439,6 @@ func runConfigEdit(ctx context.Context, c *command.Call, _ []string) error {
 			return errors.Join(&command.UsageError{Err: err, Hint: hint}, e)
 		}
 	}
-}
-
-func editorError(editor string, err error, left string) error {
-	return command.Usagef("set VISUAL or EDITOR to another editor", "editor %s: %w%s", editor, err, left)
 }
 
 func editAgain(ctx context.Context, c *command.Call, fault error) (bool, error) {

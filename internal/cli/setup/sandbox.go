@@ -24,6 +24,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/config"
 	"github.com/waybill-cli/waybill/internal/disk"
+	"github.com/waybill-cli/waybill/internal/pace"
 	"github.com/waybill-cli/waybill/internal/sandbox"
 	"github.com/waybill-cli/waybill/internal/shell"
 	"github.com/waybill-cli/waybill/internal/term"
@@ -178,7 +179,7 @@ func runSandbox(ctx context.Context, call *command.Call, o sandboxOptions) error
 	}
 	g, serving := errgroup.WithContext(ctx)
 	g.Go(func() error { return serveUntil(serving, l, box, box.Close) })
-	url := command.ServerURL(l.Addr().String(), "")
+	url := "http://" + l.Addr().String()
 	show := func() error {
 		call.IO.Note("sandbox ready: %s", url)
 		return nil
@@ -290,7 +291,7 @@ func (d *demonstration) start(ctx context.Context, servers *errgroup.Group) erro
 	if err := os.WriteFile(filepath.Join(d.folder, "orders.csv"), demoOrders, 0o600); err != nil {
 		return err
 	}
-	listener, err := d.serve(ctx, servers, "listen", "--forward-to", command.ServerURL(application.Addr().String(), ""))
+	listener, err := d.serve(ctx, servers, "listen", "--forward-to", "http://"+application.Addr().String())
 	if err != nil {
 		return err
 	}
@@ -335,10 +336,8 @@ func (d *demonstration) until(ctx context.Context, what string, done func() bool
 	ctx, cancel := context.WithTimeoutCause(ctx, patience, errors.New("the demo timed out waiting for "+what))
 	defer cancel()
 	for !done() {
-		select {
-		case <-time.After(20 * time.Millisecond):
-		case <-ctx.Done():
-			return context.Cause(ctx)
+		if err := pace.Sleep(ctx, 20*time.Millisecond); err != nil {
+			return err
 		}
 	}
 	return nil

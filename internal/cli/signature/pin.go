@@ -122,7 +122,7 @@ func printPromotion(c *command.Call, j promotionJSON, scheme webhook.Scheme) err
 		if len(j.Failing) == 0 {
 			return nil
 		}
-		return command.Listing[Verdict]{Out: c.Out, Columns: verdictColumns()}.PrintAll(c.IO, j.Failing)
+		return command.Listing[Verdict]{Out: c.Out, Columns: verdictColumns()}.PrintAll(j.Failing)
 	}
 	checked := command.Plural(j.Checked, "delivery")
 	if err := c.Out.Line("%s verified; scheme %s is now enforced (%s)", checked, j.Scheme, j.File); err != nil {

@@ -215,7 +215,7 @@ func onlyOneOf(ids []string, files ...string) error {
 
 // SchemeUsage turns the error of an unusable scheme into a usage error.
 func SchemeUsage(name string, err error) error {
-	if bad := (*webhook.SchemeError)(nil); errors.As(err, &bad) {
+	if _, ok := errors.AsType[*webhook.SchemeError](err); ok {
 		return command.Usagef("`waybill signature schemes` lists the schemes", "scheme %q: %w", name, err)
 	}
 	return err
@@ -239,7 +239,7 @@ configuration, and presets. With -o json each has its settings.`,
 			"waybill signature schemes -o json --jq '.[] | select(.inForce)'"),
 		RunE: f.RunE(func(_ context.Context, c *command.Call, _ []string) error {
 			w := command.Listing[schemeJSON]{Out: c.Out, Empty: "No schemes", Columns: schemeColumns()}
-			return w.PrintAll(c.IO, schemesOf(c.Session))
+			return w.PrintAll(schemesOf(c.Session))
 		}),
 	}
 	command.ColumnsFlag(cmd, schemeColumns())

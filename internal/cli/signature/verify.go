@@ -105,7 +105,7 @@ func runVerify(ctx context.Context, c *command.Call, o selection) error {
 	if single := o.Body != "" || len(o.IDs) == 1; single && c.Out.Machine() {
 		err = c.Out.Object(all[0])
 	} else {
-		err = command.Listing[Verdict]{Out: c.Out, Empty: "No deliveries", Columns: verdictColumns()}.PrintAll(c.IO, all)
+		err = command.Listing[Verdict]{Out: c.Out, Empty: "No deliveries", Columns: verdictColumns()}.PrintAll(all)
 	}
 	if err != nil {
 		return err

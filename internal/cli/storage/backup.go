@@ -247,6 +247,6 @@ func broken(c *command.Call, from, to string, err error) error {
 	if config.IsServer(to) {
 		left = "the schema of " + to
 	}
-	code, _ := command.CodeAndHint(err)
-	return &command.ExitError{Code: code, Err: err, Hint: "remove " + left + ", then copy again", Next: c.Repeat()}
+	hint := "remove " + left + ", then copy again"
+	return &command.ExitError{Code: command.CodeOf(err), Err: err, Hint: hint, Next: c.Repeat()}
 }

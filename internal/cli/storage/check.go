@@ -103,7 +103,7 @@ func newCheckJSON(path string, found store.Inspection) checkJSON {
 			Listening: append([]string{}, p.URLs...), Batches: p.Batches, Rows: p.Rows, Deliveries: p.Deliveries,
 		}
 		if p.Staging > 0 {
-			one.Run = strconv.FormatInt(p.Staging, 10)
+			one.Run = command.RunName(p.Staging)
 		}
 		j.Processes = append(j.Processes, one)
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/app"
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/inbox"
+	"github.com/waybill-cli/waybill/internal/pace"
 	"github.com/waybill-cli/waybill/internal/term"
 )
 
@@ -33,10 +34,7 @@ func wakeOnEvents(ctx context.Context, c *command.Call) (wake <-chan struct{}, s
 			}
 			if err == nil && last > applied {
 				applied = last
-				select {
-				case signal <- struct{}{}:
-				default:
-				}
+				pace.Notify(signal)
 			}
 			if changes.Wait(ctx, hintRest, eventPause) != nil {
 				return

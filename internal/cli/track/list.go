@@ -202,9 +202,9 @@ func (l *listing) print(ctx context.Context) error {
 	}
 	if l.db == nil && l.file == nil {
 		w.Empty = nothingListed(c.Account(ctx))
-		return w.PrintAll(c.IO, nil)
+		return w.PrintAll(nil)
 	}
-	err := w.Print(c.IO, l.lines(l.rows(ctx)))
+	err := w.Print(l.lines(l.rows(ctx)))
 	if err == nil && l.db != nil {
 		err = l.unverified.load(ctx, l.db)
 	}

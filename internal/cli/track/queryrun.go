@@ -142,7 +142,7 @@ func (a *queryRun) exitError(stop error, describe func(stop error) error, next s
 			cause = cmp.Or(a.tally.unanswered(), stop)
 		}
 	}
-	e.Code = command.Worst(append(a.tally.codes, codeOf(failed), codeOf(stop), codeOf(cause))...)
+	e.Code = command.Worst(append(a.tally.codes, command.CodeOf(failed), command.CodeOf(stop), command.CodeOf(cause))...)
 	if _, e.Hint = command.CodeAndHint(cause); e.Hint == "" {
 		a.advise(e)
 	}
@@ -161,16 +161,15 @@ func (a *queryRun) advise(e *command.ExitError) {
 	}
 	switch {
 	case t.absentRun != 0:
-		next = a.call.CommandLine("runs", "retry", runName(t.absentRun), "--absent")
+		next = a.call.CommandLine("runs", "retry", command.RunName(t.absentRun), "--absent")
 		e.Hint = "the service has no tracking for accepted rows: `" + next +
 			"` checks those of the run, and sends them again once their absence is proven"
 	case t.rejectedRun != 0:
-		run := runName(t.rejectedRun)
-		next = a.call.CommandLine("runs", "rows", run, "--status", "rejected", "-o", "csv", "--out", "bad.csv")
+		next = a.call.RejectedCSV(t.rejectedRun)
 		e.Hint = "write the rejected rows to a file with the next command, fix them, then create that file; " +
-			"or dismiss them with `" + a.call.CommandLine("runs", "dismiss", run) + "`"
+			"or dismiss them with `" + a.call.CommandLine("runs", "dismiss", command.RunName(t.rejectedRun)) + "`"
 	case t.unsentRun != 0:
-		next = a.call.CommandLine("runs", "resume", runName(t.unsentRun))
+		next = a.call.CommandLine("runs", "resume", command.RunName(t.unsentRun))
 		e.Hint = "send the rows of the run first"
 	case t.number != "" && a.call.Cmd.Flags().Changed("from"):
 		e.Hint, number = number+", or --map rawTrackingNumber=HEADER if the file has columns", ""
@@ -184,11 +183,6 @@ func (a *queryRun) advise(e *command.ExitError) {
 		e.Hint += "; " + number
 	}
 	e.Next = cmp.Or(e.Next, next)
-}
-
-func codeOf(err error) command.Code {
-	code, _ := command.CodeAndHint(err)
-	return code
 }
 
 // maxWaiting is the number of results that may wait for an earlier one. Beyond it they are passed on out of order.
@@ -304,7 +298,7 @@ func (t *tally) fail(e query.TargetResult) {
 	case tracking.LikeNumber(res.Ref):
 		t.number = cmp.Or(t.number, res.Ref)
 	}
-	if code, _ := command.CodeAndHint(res.Err); !slices.Contains(t.codes, code) {
+	if code := command.CodeOf(res.Err); !slices.Contains(t.codes, code) {
 		t.codes = append(t.codes, code)
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 
 	"github.com/spf13/cobra"
 
@@ -100,8 +99,6 @@ func runShow(ctx context.Context, c *command.Call, o showOptions) error {
 	}
 	return errors.Join(p.end(failed), failed)
 }
-
-func runName(id int64) string { return strconv.FormatInt(id, 10) }
 
 // Stored is what the store knows about an order or a number, as `show` would print it if the service repeated its last
 // response.

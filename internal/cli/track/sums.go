@@ -8,7 +8,6 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -241,7 +240,7 @@ func (s *sums) json() sumsJSON {
 	for _, run := range s.runsInOrder() {
 		r := runJSON{Trackings: s.runs[run].Total(), Delivered: s.runs[run].delivered()}
 		if run != 0 {
-			r.Run, r.Created = new(strconv.FormatInt(run, 10)), view.TimeOrNull(s.runs[run].created)
+			r.Run, r.Created = new(command.RunName(run)), view.TimeOrNull(s.runs[run].created)
 		}
 		j.ByRun = append(j.ByRun, r)
 	}

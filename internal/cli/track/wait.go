@@ -194,7 +194,7 @@ func (w *waiter) isBad(t *query.Target) bool {
 // WaitForRun waits until the total accepted rows of a run are processed. It returns the command's error.
 func WaitForRun(ctx context.Context, c *command.Call, db *app.Store, run ledger.Run, total int64) error {
 	all := many(context.WithoutCancel(ctx), db, ledger.Filter{Run: run.ID, States: []ledger.State{ledger.Accepted}}, total)
-	next := c.CommandLine("wait", "--run", runName(run.ID))
+	next := c.CommandLine("wait", "--run", command.RunName(run.ID))
 	w := &waiter{call: c, names: view.NewStatusFormatter(c.Config.Statuses), next: next}
 	return w.wait(ctx, all, func(query.TargetResult) error { return nil })
 }

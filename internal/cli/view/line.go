@@ -368,5 +368,5 @@ func PrintRows(c *command.Call, rows iter.Seq2[ledger.Row, error]) error {
 		Out: c.Out, Empty: "No matching rows", Columns: RowColumns(),
 		JSON: func(row ledger.Row) any { return NewRow(row) },
 	}
-	return w.Print(c.IO, rows)
+	return w.Print(rows)
 }

@@ -195,7 +195,7 @@ func TestFencedProcessGetsAnotherName(t *testing.T) {
 	var notes []string
 	e.note = func(text string) { notes = append(notes, text) }
 	x := begun(t, e)
-	name, err := e.owners.Name(t.Context(), x.conn)
+	name, err := e.owners.Name()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -218,7 +218,7 @@ func TestFencedProcessGetsAnotherName(t *testing.T) {
 		t.Fatal(err)
 	}
 	x = begun(t, e)
-	again, err := e.owners.Name(t.Context(), x.conn)
+	again, err := e.owners.Name()
 	if err != nil || again == name {
 		t.Errorf("name %s, %v; want another one than %s", again, err, name)
 	}

@@ -102,7 +102,7 @@ func (o *owners) beaten(name string, sent time.Duration) {
 }
 
 // Name is for [store.Owners]. The transaction has created the row, or found it.
-func (o *owners) Name(context.Context, store.Queryer) (string, error) {
+func (o *owners) Name() (string, error) {
 	name, _ := o.own()
 	return name, nil
 }

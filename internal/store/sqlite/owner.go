@@ -23,7 +23,7 @@ func (f *file) lockStaging(ctx context.Context) (string, func() error, error) {
 	if _, err := lock.TryLockContext(ctx, stagingPoll); err != nil {
 		return "", nil, fmt.Errorf("lock %s: %w", lock.Path(), err)
 	}
-	name, err := f.owner.Name(ctx, nil)
+	name, err := f.owner.Name()
 	if err != nil {
 		return "", nil, errors.Join(err, lock.Close())
 	}
@@ -42,7 +42,7 @@ type owner struct {
 
 // Name creates and locks the owner's file on first use. Nobody knows the name before it is returned, so nobody can
 // find the file unlocked.
-func (o *owner) Name(context.Context, store.Queryer) (string, error) {
+func (o *owner) Name() (string, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.lock != nil {
