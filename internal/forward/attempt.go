@@ -14,57 +14,57 @@ import (
 )
 
 // attempt sends one entry and records the outcome. ctx ends when requests under way must end.
-func (r *route) attempt(ctx context.Context, pass *pace.Pass, l inbox.OutboxEntry) {
-	a, err := r.send(ctx, l)
+func (r *route) attempt(ctx context.Context, pass *pace.Pass, entry inbox.OutboxEntry) {
+	a, err := r.send(ctx, entry)
 	pass.End(signalOf(a, err), a.RetryAfter)
 	now := time.Now()
 	o := inbox.AttemptOutcome{
-		Disposition: inbox.Sent, Attempt: l.Attempt, Now: now, Took: a.Took,
+		Disposition: inbox.Sent, Attempt: entry.Attempt, Now: now, Took: a.Took,
 		Status: a.Status, Reply: a.Reply, Problem: Problem(a, err),
 	}
 	switch {
 	case err != nil && (ctx.Err() != nil || inbox.IsTemporary(err)):
 		o.Disposition = inbox.Returned
 	case o.Problem == "":
-	case isPermanent(err) || l.Failures+1 >= maxFailures ||
-		(!l.FirstFailure.IsZero() && now.Sub(l.FirstFailure) >= maxRetryTime):
+	case isPermanent(err) || entry.Failures+1 >= maxFailures ||
+		(!entry.FirstFailure.IsZero() && now.Sub(entry.FirstFailure) >= maxRetryTime):
 		o.Disposition = inbox.GivenUp
 	default:
-		o.Disposition, o.Due = inbox.Retry, now.Add(max(retryDelay(l.Failures), a.RetryAfter))
+		o.Disposition, o.Due = inbox.Retry, now.Add(max(retryDelay(entry.Failures), a.RetryAfter))
 	}
 	if o.Disposition == inbox.Returned {
-		what := fmt.Sprintf("delivery %d not read, trying again", l.Delivery)
+		what := fmt.Sprintf("delivery %d not read, trying again", entry.Delivery)
 		if errors.Is(err, inbox.ErrNotClaimed) {
-			what = fmt.Sprintf("delivery %d left to another listener", l.Delivery)
+			what = fmt.Sprintf("delivery %d left to another listener", entry.Delivery)
 		}
 		_ = r.handleStoreError(ctx, &r.loadAlert, what, err)
-		r.record(ctx, l, o)
+		r.record(ctx, entry, o)
 		return
 	}
 	r.loadAlert.update(nil, "", nil)
 	pace.Notify(r.outboxChanged) // what becomes free is claimed by the same transaction
-	r.record(ctx, l, o)
-	r.report(l, o, err)
+	r.record(ctx, entry, o)
+	r.report(entry, o, err)
 }
 
 // errUnverified is for deliveries that were queued while unverified ones were forwarded.
 var errUnverified = errors.New("the delivery is unverified, and --forward-unverified is not set")
 
 // send reads the delivery and sends it, unless another process may have taken it over.
-func (r *route) send(ctx context.Context, l inbox.OutboxEntry) (Answer, error) {
-	d, err := r.forwarder.o.Inbox.Delivery(ctx, l.Delivery)
+func (r *route) send(ctx context.Context, entry inbox.OutboxEntry) (Answer, error) {
+	d, err := r.forwarder.o.Inbox.Delivery(ctx, entry.Delivery)
 	if err != nil {
 		return Answer{}, err
 	}
 	if !d.Verified.Counts() && !r.forwarder.o.Unverified {
 		return Answer{}, errUnverified
 	}
-	m, err := BuildMessage(d, r.target.URL, l.Attempt, r.forwarder.o.Withhold)
+	m, err := BuildMessage(d, r.target.URL, entry.Attempt, r.forwarder.o.Withhold)
 	if err != nil {
 		return Answer{}, err
 	}
 	if claims := r.forwarder.o.Claims; claims != nil {
-		if err := claims.CheckOwner(l.Owner); err != nil {
+		if err := claims.CheckOwner(entry.Owner); err != nil {
 			return Answer{}, err
 		}
 	}
@@ -112,10 +112,10 @@ func retryDelay(failures int) time.Duration {
 }
 
 // record retries until the store works: an entry without an outcome stays claimed until this process has ended.
-func (r *route) record(ctx context.Context, l inbox.OutboxEntry, o inbox.AttemptOutcome) {
-	what := fmt.Sprintf("result of delivery %d not stored yet, trying again", l.Delivery)
+func (r *route) record(ctx context.Context, entry inbox.OutboxEntry, o inbox.AttemptOutcome) {
+	what := fmt.Sprintf("result of delivery %d not stored yet, trying again", entry.Delivery)
 	for try := 1; ; try++ {
-		err := r.forwarder.o.Outbox.RecordAttempt(context.WithoutCancel(ctx), l.ID, o)
+		err := r.forwarder.o.Outbox.RecordAttempt(context.WithoutCancel(ctx), entry.ID, o)
 		r.recordAlert.update(r.forwarder.o.OnStoreError, what, err)
 		if err == nil {
 			if o.Disposition == inbox.Sent || o.Disposition == inbox.GivenUp {
@@ -131,8 +131,8 @@ func (r *route) record(ctx context.Context, l inbox.OutboxEntry, o inbox.Attempt
 }
 
 // report calls OnAttempt. It updates since when the target has failed, unless err says that no request was tried.
-func (r *route) report(l inbox.OutboxEntry, o inbox.AttemptOutcome, err error) {
-	n := AttemptReport{AttemptOutcome: o, Target: r.target, Delivery: l.Delivery}
+func (r *route) report(entry inbox.OutboxEntry, o inbox.AttemptOutcome, err error) {
+	n := AttemptReport{AttemptOutcome: o, Target: r.target, Delivery: entry.Delivery}
 	r.mu.Lock()
 	switch {
 	case isPermanent(err):
@@ -140,7 +140,7 @@ func (r *route) report(l inbox.OutboxEntry, o inbox.AttemptOutcome, err error) {
 		n.FailedFor, r.failingSince = o.Now.Sub(r.failingSince), time.Time{}
 	case o.Disposition != inbox.Sent && r.failingSince.IsZero():
 		r.failingSince = o.Now
-		if first := l.FirstFailure; !r.succeeded && !first.IsZero() && first.Before(o.Now) {
+		if first := entry.FirstFailure; !r.succeeded && !first.IsZero() && first.Before(o.Now) {
 			r.failingSince = first // an earlier process noticed it
 		}
 	}

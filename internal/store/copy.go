@@ -170,7 +170,7 @@ var copied = []table{
 	{name: "refused", key: []string{"seq"}},
 	{name: "sinks", key: []string{"id"}},
 	{name: "outbox", key: []string{"seq"}},
-	{name: "outbox_numbers", key: []string{"sink", "folded", "letter"}},
+	{name: "outbox_numbers", key: []string{"sink", "folded", "entry"}},
 	{name: "attempts", key: []string{"delivery", "sink", "at", "attempt"}},
 }
 

@@ -117,7 +117,7 @@ func valueFor(table, column, kind string, n int) any {
 		return []byte{}
 	case kind == "BLOB":
 		return append([]byte{0, 0xff, byte(n), byte(n >> 8)}, long...)
-	case slices.Contains([]string{"id", "seq", "batch_id", "pos", "row_id", "delivery", "refused", "letter"}, column):
+	case slices.Contains([]string{"id", "seq", "batch_id", "pos", "row_id", "delivery", "refused", "entry"}, column):
 		return 1 + int64(n)*3000
 	case slices.Contains([]string{"run_id", "sink"}, column) && n%2 == 0:
 		return -int64(n) << 40

@@ -143,14 +143,14 @@ func (e *erasure) eraseDelivery(ctx context.Context, t *tx, seq any, done *ledge
 // eraseEntries removes a delivery from the outboxes, and recounts how many others each remaining entry waits for.
 func (t *tx) eraseEntries(ctx context.Context, delivery any) {
 	removed := t.exec(ctx, `DELETE FROM outbox_numbers
-		WHERE letter IN (SELECT seq FROM outbox WHERE delivery = $1)`, delivery)
+		WHERE entry IN (SELECT seq FROM outbox WHERE delivery = $1)`, delivery)
 	t.exec(ctx, "DELETE FROM outbox WHERE delivery = $1", delivery)
 	if removed == 0 {
 		return
 	}
 	t.exec(ctx, `UPDATE outbox SET blocked = (SELECT COUNT(*)
-		FROM outbox_numbers n WHERE n.letter = outbox.seq AND EXISTS (
-			SELECT 1 FROM outbox_numbers o WHERE o.sink = n.sink AND o.folded = n.folded AND o.letter < n.letter))
+		FROM outbox_numbers n WHERE n.entry = outbox.seq AND EXISTS (
+			SELECT 1 FROM outbox_numbers o WHERE o.sink = n.sink AND o.folded = n.folded AND o.entry < n.entry))
 		WHERE dead = 0 AND blocked > 0`)
 }
 

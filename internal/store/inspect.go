@@ -288,8 +288,8 @@ var consistency = []struct{ what, query string }{
 			SELECT 1 FROM deliveries d WHERE d.seq = o.delivery AND (d.body IS NOT NULL OR o.dead <> 0))
 		OR NOT EXISTS (SELECT 1 FROM sinks k WHERE k.id = o.sink)`},
 	{"outbox entries that wait for the wrong number of others", `SELECT COUNT(*) FROM outbox o
-		WHERE o.dead = 0 AND o.blocked <> (SELECT COUNT(*) FROM outbox_numbers n WHERE n.letter = o.seq AND EXISTS (
-			SELECT 1 FROM outbox_numbers e WHERE e.sink = n.sink AND e.folded = n.folded AND e.letter < n.letter))`},
+		WHERE o.dead = 0 AND o.blocked <> (SELECT COUNT(*) FROM outbox_numbers n WHERE n.entry = o.seq AND EXISTS (
+			SELECT 1 FROM outbox_numbers e WHERE e.sink = n.sink AND e.folded = n.folded AND e.entry < n.entry))`},
 	{"tracking numbers of missing outbox entries", `SELECT COUNT(*) FROM outbox_numbers n
-		WHERE NOT EXISTS (SELECT 1 FROM outbox o WHERE o.seq = n.letter AND o.dead = 0)`},
+		WHERE NOT EXISTS (SELECT 1 FROM outbox o WHERE o.seq = n.entry AND o.dead = 0)`},
 }

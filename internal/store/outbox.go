@@ -92,7 +92,7 @@ func (d *DB) SkipBacklog(ctx context.Context, sink int64) (int64, error) {
 		t.releaseDeadClaims(ctx, sink)
 		// Entries being sent are not blocked, and block none that stay.
 		t.exec(ctx, `DELETE FROM outbox_numbers WHERE sink = $1 AND
-			letter IN (SELECT seq FROM outbox WHERE sink = $1 AND owner = '' AND dead = 0)`, sink)
+			entry IN (SELECT seq FROM outbox WHERE sink = $1 AND owner = '' AND dead = 0)`, sink)
 		return t.exec(ctx, "DELETE FROM outbox WHERE sink = $1 AND owner = '' AND dead = 0", sink)
 	})
 }

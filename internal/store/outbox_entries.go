@@ -206,7 +206,7 @@ var (
 		EXISTS (SELECT 1 FROM deliveries d JOIN sinks k ON k.id = o.sink
 			WHERE d.seq = o.delivery AND (d.verified <> 'yes' OR d.released > k.released))
 		FROM outbox o WHERE (o.owner = ? OR o.dead <> 0) AND o.seq`, "")
-	deleteNumbers = newKeyStatement[int64]('i', "DELETE FROM outbox_numbers WHERE letter", " RETURNING folded")
+	deleteNumbers = newKeyStatement[int64]('i', "DELETE FROM outbox_numbers WHERE entry", " RETURNING folded")
 
 	// By sink and delivery.
 	selectWaiting = newKeyStatement[int64]('i', "SELECT delivery, seq FROM outbox WHERE sink = ? AND delivery", "")
@@ -215,14 +215,14 @@ var (
 	// By sink and tracking number.
 	selectQueued = newKeyStatement[string]('t', "SELECT DISTINCT folded FROM outbox_numbers WHERE sink = ? AND folded", "")
 	unblock      = newKeyStatement[string]('t', `UPDATE outbox SET blocked = blocked - next.numbers
-		FROM (SELECT first.letter, COUNT(*) AS numbers FROM (
-			SELECT MIN(letter) AS letter FROM outbox_numbers WHERE sink = ? AND folded`,
-		" GROUP BY folded) AS first GROUP BY first.letter) AS next WHERE outbox.seq = next.letter")
+		FROM (SELECT first.entry, COUNT(*) AS numbers FROM (
+			SELECT MIN(entry) AS entry FROM outbox_numbers WHERE sink = ? AND folded`,
+		" GROUP BY folded) AS first GROUP BY first.entry) AS next WHERE outbox.seq = next.entry")
 
 	insertEntries = newMultiInsert(`INSERT INTO outbox (sink, delivery, added, due, blocked,
 		owner, attempts, failures, first_fail, dead, status, problem, reply)`, "iiiii", "",
 		"''", "0", "0", "0", "0", "0", "''", "''")
-	insertNumbers  = newMultiInsert("INSERT INTO outbox_numbers (sink, folded, letter)", "iti", "")
+	insertNumbers  = newMultiInsert("INSERT INTO outbox_numbers (sink, folded, entry)", "iti", "")
 	insertAttempts = newMultiInsert(
 		"INSERT INTO attempts (delivery, sink, at, attempt, status, micros, sent, unverified)", "iiiiiiii",
 		` ON CONFLICT (delivery, sink, at, attempt) DO UPDATE SET status = excluded.status, micros = excluded.micros,

@@ -108,8 +108,8 @@ func (r *reader) waitingEntries(ctx context.Context, where string, args ...any) 
 	for i := range page {
 		// Of all that must be sent before, the latest: the others must before that one.
 		r.row(ctx, []any{&page[i].HeldBy, &page[i].Number}, `SELECT b.delivery, n.folded FROM outbox_numbers n
-			JOIN outbox_numbers p ON p.sink = n.sink AND p.folded = n.folded AND p.letter < n.letter
-			JOIN outbox b ON b.seq = p.letter WHERE n.letter = $1 ORDER BY p.letter DESC LIMIT 1`, page[i].ID)
+			JOIN outbox_numbers p ON p.sink = n.sink AND p.folded = n.folded AND p.entry < n.entry
+			JOIN outbox b ON b.seq = p.entry WHERE n.entry = $1 ORDER BY p.entry DESC LIMIT 1`, page[i].ID)
 	}
 	return page
 }

@@ -475,7 +475,7 @@ func TestFindings(t *testing.T) {
 		made[k.check]++
 	}
 	listed := map[string]int{}
-	for _, k := range regexp.MustCompile(`&kind\{"([a-z-]*)", `).FindAllSubmatch(source, -1) {
+	for _, k := range regexp.MustCompile(`newKind\("([a-z-]*)", `).FindAllSubmatch(source, -1) {
 		listed[string(k[1])]++
 	}
 	if diff := cmp.Diff(listed, made); diff != "" {

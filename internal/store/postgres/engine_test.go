@@ -123,7 +123,7 @@ func commits() []string {
 }
 
 // mark writes something, and marks reads how much of it is there.
-const mark = "INSERT INTO outbox_numbers (sink, folded, letter) VALUES ($1, '', 0)"
+const mark = "INSERT INTO outbox_numbers (sink, folded, entry) VALUES ($1, '', 0)"
 
 func marks(t *testing.T, url string) (n int) {
 	t.Helper()
@@ -649,7 +649,7 @@ func TestProcessStoppedInTheMiddleOfAStatement(t *testing.T) {
 			goOn, ended := make(chan struct{}), make(chan error)
 			defer close(goOn)
 			go func() {
-				ended <- load(t.Context(), x.conn, "outbox_numbers", []string{"sink", "folded", "letter"}, 1, func(args []any, _ int) []any {
+				ended <- load(t.Context(), x.conn, "outbox_numbers", []string{"sink", "folded", "entry"}, 1, func(args []any, _ int) []any {
 					<-goOn
 					return append(args, int64(1), "", int64(0))
 				})

@@ -121,7 +121,7 @@ func TestCompactTakesItsTime(t *testing.T) {
 		END IF;
 		RETURN id;
 	END $$`)
-	exec(t, conn, "INSERT INTO outbox_numbers (sink, folded, letter) VALUES (1, '', 0)")
+	exec(t, conn, "INSERT INTO outbox_numbers (sink, folded, entry) VALUES (1, '', 0)")
 	exec(t, conn, "CREATE INDEX outbox_numbers_rebuilt ON outbox_numbers (unlimited(sink))")
 	if left, err := newTestEngine(t, url).compact(t.Context()); err != nil || len(left) > 0 {
 		t.Errorf("%v, %v", left, err)

@@ -34,7 +34,7 @@ var indexUses = map[string]string{
 	"outbox_ready":          "outbox WHERE sink = 7 AND blocked = 0 AND owner = '' AND dead = 0 AND due > 7 ORDER BY due, seq LIMIT 1",
 	"outbox_claimed":        "outbox WHERE sink = 7 AND owner <> ''",
 	"outbox_dead":           "outbox WHERE sink = 7 AND dead <> 0",
-	"outbox_numbers_of":     "outbox_numbers WHERE letter = 7",
+	"outbox_numbers_of":     "outbox_numbers WHERE entry = 7",
 }
 
 // What a reader of the store has to hold in the head. The number only goes down.

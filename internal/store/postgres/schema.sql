@@ -342,10 +342,10 @@ CREATE INDEX outbox_dead ON outbox (sink, seq) WHERE dead <> 0;
 CREATE TABLE outbox_numbers (
 	sink   BIGINT NOT NULL,
 	folded TEXT COLLATE "C" NOT NULL,
-	letter BIGINT NOT NULL,
-	PRIMARY KEY (sink, folded, letter)
+	entry  BIGINT NOT NULL,
+	PRIMARY KEY (sink, folded, entry)
 ) WITH (autovacuum_vacuum_threshold = 2000, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
-CREATE INDEX outbox_numbers_of ON outbox_numbers (letter);
+CREATE INDEX outbox_numbers_of ON outbox_numbers (entry);
 
 CREATE TABLE attempts (
 	delivery   BIGINT NOT NULL,

@@ -366,10 +366,10 @@ CREATE INDEX outbox_dead ON outbox (sink, seq) WHERE dead <> 0;
 CREATE TABLE outbox_numbers (
 	sink   BIGINT NOT NULL,
 	folded TEXT NOT NULL,
-	letter BIGINT NOT NULL,
-	PRIMARY KEY (sink, folded, letter)
+	entry  BIGINT NOT NULL,
+	PRIMARY KEY (sink, folded, entry)
 ) WITHOUT ROWID;
-CREATE INDEX outbox_numbers_of ON outbox_numbers (letter);
+CREATE INDEX outbox_numbers_of ON outbox_numbers (entry);
 
 -- Attempts to send a delivery to a sink, the last ones.
 CREATE TABLE attempts (
