@@ -71,17 +71,27 @@ type Options struct {
 // least recently asked ones, then each when its pause is over. The error is the first one of the steps, else the
 // cause of ctx if it ended before all keys were done. encoding/json must be able to encode keys. Run reads all keys,
 // even after the end of ctx.
+//
+//nolint:contextcheck // Hard ends queries
 func Run[K, R any](ctx context.Context, keys iter.Seq2[K, error], steps Steps[K, R], o Options) error {
 	next, stop := iter.Pull2(keys)
 	defer stop()
-	o.Hard = cmp.Or(o.Hard, ctx)
-	asking, cancel := context.WithCancelCause(o.Hard)
+	asking, cancel := context.WithCancelCause(cmp.Or(o.Hard, ctx))
 	defer cancel(nil)
 	p := &poller[K, R]{
-		Options: o, steps: steps, next: next, asking: asking,
+		Options: o, steps: steps, next: next, asks: make(chan *entry[K]),
 		answers: make(chan reply[K, R]), loaded: make(chan batch[K], 1), recorded: make(chan batch[K], 1),
 	}
 	defer p.later.close()
+	defer close(p.asks)
+	for range max(o.Workers, 1) {
+		go func() {
+			for e := range p.asks {
+				result, err := steps.Ask(asking, e.Key)
+				p.answers <- reply[K, R]{e, result, err}
+			}
+		}()
+	}
 	p.deadline, _ = ctx.Deadline()
 	err := p.run(ctx)
 	if err != nil && ctx.Err() == nil {
@@ -120,9 +130,8 @@ type reply[K, R any] struct {
 // poller is one Run. Its fields belong to the goroutine of run.
 type poller[K, R any] struct {
 	Options
-	steps  Steps[K, R]
-	next   func() (K, error, bool)
-	asking context.Context //nolint:containedctx // of all queries
+	steps Steps[K, R]
+	next  func() (K, error, bool)
 
 	fresh      []*entry[K] // loaded, never queried
 	waiting    []*entry[K] // by due time
@@ -138,6 +147,7 @@ type poller[K, R any] struct {
 	since      time.Time // time of the first unrecorded answer
 
 	loading, recording bool // a step is running
+	asks               chan *entry[K]
 	answers            chan reply[K, R]
 	loaded, recorded   chan batch[K]
 }
@@ -185,10 +195,7 @@ func (p *poller[K, R]) begin(ctx context.Context) error {
 		}
 		p.busy++
 		e.wakes = p.wakes
-		go func() {
-			result, err := p.steps.Ask(p.asking, e.Key)
-			p.answers <- reply[K, R]{e, result, err}
-		}()
+		p.asks <- e
 	}
 	p.beginRecord(context.WithoutCancel(ctx))
 	return nil

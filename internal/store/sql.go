@@ -55,6 +55,15 @@ func (e *firstError) require(found bool, missing error) {
 	}
 }
 
+// lock returns the result of a method of [Owners], the zero value after an error.
+func lock[T any](e *firstError, fail func(op string, err error) error, do func() (T, error)) (v T) {
+	if e.err == nil {
+		v, e.err = do()
+		e.err = fail("lock", e.err)
+	}
+	return v
+}
+
 // value returns the only column of a query for one row, the zero value if there is no row.
 func value[T any](ctx context.Context, q querier, query string, args ...any) (one T) {
 	q.row(ctx, []any{&one}, query, args...)
@@ -195,12 +204,9 @@ func (d *DB) read(ctx context.Context, ask func() (again bool, err error)) error
 	return d.fail("read", d.engine.Read(ctx, ask))
 }
 
-func (r *reader) isAlive(ctx context.Context, owner string) (alive bool) {
-	if r.err == nil {
-		alive, r.err = r.d.engine.Owners.IsAlive(ctx, r.d.engine.Readers, owner)
-		r.err = r.d.fail("lock", r.err)
-	}
-	return alive
+func (r *reader) isAlive(ctx context.Context, owner string) bool {
+	isAlive := func() (bool, error) { return r.d.engine.Owners.IsAlive(ctx, r.d.engine.Readers, owner) }
+	return lock(&r.firstError, r.d.fail, isAlive)
 }
 
 // owners returns a function that reports whether an owner is alive, and looks each one up once.

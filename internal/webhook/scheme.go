@@ -296,10 +296,9 @@ func Presets() []Preset {
 
 // PresetByName returns the preset of that name, and false if there is none.
 func PresetByName(name string) (Preset, bool) {
-	for _, p := range Presets() {
-		if p.Name == name {
-			return p, true
-		}
+	all := Presets()
+	if i := slices.IndexFunc(all, func(p Preset) bool { return p.Name == name }); i >= 0 {
+		return all[i], true
 	}
 	return Preset{}, false
 }
