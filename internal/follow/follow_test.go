@@ -114,8 +114,8 @@ func TestVerifiedEventsUpdateWhatIsKnown(t *testing.T) {
 		t.Fatal(found, err)
 	}
 	want := ledger.Sighting{
-		Key: tracking.Key{ReferID: "R1", Number: "N1"}, Phase: ledger.Processed, Status: "7", StatusLabel: "moving", StatusTrack: "moving",
-		LatestTime: "2026-11-20T11:00:00.000Z", Times: tracking.Times{Checkpoint: at.Add(-time.Hour)}, Seen: at.Add(time.Hour), AsOf: at.Add(time.Minute), Source: ledger.FromEvent, Event: 1,
+		Key: tracking.Key{ReferID: "R1", Number: "N1"}, Phase: ledger.Processed, Report: tracking.Report{Status: "7", StatusLabel: "moving", StatusTrack: "moving", LatestTime: "2026-11-20T11:00:00.000Z"},
+		Times: tracking.Times{Checkpoint: at.Add(-time.Hour)}, Seen: at.Add(time.Hour), AsOf: at.Add(time.Minute), Source: ledger.FromEvent, Event: 1,
 	}
 	if diff := cmp.Diff(want, *found[0].Sighting); diff != "" {
 		t.Errorf("known of R1 (-want +got):\n%s", diff)
@@ -128,7 +128,7 @@ func TestOlderNewsNeverTakesNewerBack(t *testing.T) {
 	w.want("in one delivery", "R1/N1 delivered")
 	w.put(inbox.Yes, "["+event("3", "N1", 3, "moving")+"]")
 	w.want("after a late one", "R1/N1 delivered")
-	w.learn(10, ledger.Sighting{StatusTrack: "returned"})
+	w.learn(10, ledger.Sighting{Report: tracking.Report{StatusTrack: "returned"}})
 	w.put(inbox.Yes, "["+event("4", "N1", 9, "moving")+"]")
 	w.want("an event older than a query", "R1/N1 returned")
 	w.put(inbox.Yes, "["+event("5", "N1", 11, "archived")+"]")
@@ -136,7 +136,7 @@ func TestOlderNewsNeverTakesNewerBack(t *testing.T) {
 	// One that says it comes from the future counts as of its receipt.
 	w.put(inbox.Yes, "["+event("6", "N1", 24*60, "odd")+"]")
 	w.want("from the future", "R1/N1 odd")
-	w.learn(61, ledger.Sighting{StatusTrack: "queried"})
+	w.learn(61, ledger.Sighting{Report: tracking.Report{StatusTrack: "queried"}})
 	w.want("a query after it", "R1/N1 queried")
 }
 
@@ -177,7 +177,7 @@ func TestNumbersThatNobodyHas(t *testing.T) {
 	w := newWorld(t)
 	w.put(inbox.Yes, "["+event("1", "LAST-MILE", 1, "moving")+"]")
 	w.want("not tied", "/LAST-MILE moving")
-	w.learn(0, ledger.Sighting{StatusTrack: "asked", RouterID: "r-2"})
+	w.learn(0, ledger.Sighting{Report: tracking.Report{StatusTrack: "asked", RouterID: "r-2"}})
 	w.put(inbox.Yes, "["+event("2", "LAST-MILE", 2, "delivered")+"]")
 	w.want("tied by its routerId", "R1/N1 delivered", "/LAST-MILE moving")
 }

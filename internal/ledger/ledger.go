@@ -374,18 +374,13 @@ const (
 
 // Sighting is what the service said of one tracking, and when.
 type Sighting struct {
+	tracking.Report // an empty RouterID keeps the known one
+
 	Key         tracking.Key
-	Phase       Phase
-	Status      string // JSON literal as sent, empty if none
-	StatusLabel string // as sent
-	StatusTrack string // as sent
-	LatestEvent string
-	LatestTime  string // as sent
-	Error       string // JSON literal as sent, empty if none; see [InError]
+	Phase       Phase // InError if there is an Error
 	Times       tracking.Times
 	Transit     time.Duration // see [tracking.Tracking.Transit]; 0 keeps the known one of a delivered tracking
 	CarrierCode string
-	RouterID    string    // the service's own identifier; empty keeps the known one
 	Seen        time.Time // when it was learned
 	AsOf        time.Time // when it was true; zero for Seen
 	Source      Source
@@ -401,10 +396,8 @@ func NewSighting(t tracking.Tracking, phase Phase, key tracking.Key, at time.Tim
 		phase = InError
 	}
 	return Sighting{
-		Key: key, Phase: phase, Error: t.Error,
-		Status: t.Status, StatusLabel: t.StatusLabel, StatusTrack: t.StatusTrack,
-		LatestEvent: t.LatestEvent, LatestTime: t.LatestTime, Times: t.Times(), Transit: t.Transit(),
-		CarrierCode: t.CarrierCode, RouterID: t.RouterID, Seen: at, Source: from,
+		Key: key, Phase: phase, Report: t.Report, Times: t.Times(), Transit: t.Transit(), CarrierCode: t.CarrierCode,
+		Seen: at, Source: from,
 	}
 }
 
@@ -431,16 +424,6 @@ func (s Sighting) observed() time.Time {
 	}
 	return s.AsOf
 }
-
-// HasStatus reports whether want names the status of s, see [tracking.NamesStatus].
-func (s Sighting) HasStatus(want string) bool {
-	return tracking.NamesStatus(want, s.Status, s.StatusLabel, s.StatusTrack)
-}
-
-// Delivered reports whether the shipment has arrived.
-//
-// Interface: States and transitions.
-func (s Sighting) Delivered() bool { return s.HasStatus("1") || s.HasStatus("delivered") }
 
 // RecordedAnswer is one answer of the service and what it says about trackings.
 type RecordedAnswer struct {

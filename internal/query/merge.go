@@ -228,8 +228,7 @@ func FromStore(st ledger.TrackingStatus) Tracking {
 	if s := st.Sighting; s != nil {
 		t.Phase, t.Source, t.Learnt, t.Event = s.Phase, s.Source, s.Seen, s.Event
 		t.CloseReason = ledger.CloseReason{}
-		t.Status, t.StatusLabel, t.StatusTrack = s.Status, s.StatusLabel, s.StatusTrack
-		t.LatestEvent, t.LatestTime, t.RouterID, t.Error = s.LatestEvent, s.LatestTime, s.RouterID, s.Error
+		t.Report = s.Report
 	}
 	return t
 }

@@ -21,7 +21,7 @@ func row(referID, number, carrier string) ledger.TrackingStatus {
 
 // told is a tracking as an answer tells of it.
 func told(number, label string) tracking.Tracking {
-	return tracking.Tracking{Number: number, StatusLabel: label}
+	return tracking.Tracking{Number: number, Report: tracking.Report{StatusLabel: label}}
 }
 
 // short is a tracking in a few words.
@@ -77,7 +77,7 @@ func TestMergePutsEventsInPlaceOfWhatTheyAreNewerThan(t *testing.T) {
 	// known is a row that was learnt so many minutes after at.
 	known := func(number, label string, source ledger.Source, minutes int) knownRow {
 		k := knownRow{TrackingStatus: row("R", number, "ups")}
-		k.Sighting = &ledger.Sighting{Phase: ledger.Processed, Source: source, StatusLabel: label, Seen: at.Add(time.Duration(minutes) * time.Minute)}
+		k.Sighting = &ledger.Sighting{Phase: ledger.Processed, Source: source, Report: tracking.Report{StatusLabel: label}, Seen: at.Add(time.Duration(minutes) * time.Minute)}
 		return k
 	}
 	withEvent := known("N1", "DELIVERED", ledger.FromEvent, -5)
@@ -86,7 +86,7 @@ func TestMergePutsEventsInPlaceOfWhatTheyAreNewerThan(t *testing.T) {
 		Data: []byte(`{"carrierCode":"dhl","summary":{"statusLabel":"DELIVERED"}}`),
 	}}
 	asked := Result{Query: tracking.Query{ReferID: "R"}, Asked: at, Trackings: []Tracking{
-		{Tracking: tracking.Tracking{ReferID: "R", Number: "N1", StatusLabel: "MOVING"}, Phase: ledger.Processed, Source: ledger.FromQuery, Learnt: at},
+		{Tracking: tracking.Tracking{ReferID: "R", Number: "N1", Report: tracking.Report{StatusLabel: "MOVING"}}, Phase: ledger.Processed, Source: ledger.FromQuery, Learnt: at},
 	}}
 	for name, tt := range map[string]struct {
 		res  Result

@@ -38,14 +38,15 @@ type Counted struct {
 
 // Known has the fields by which a tracking is compared.
 type Known struct {
-	Number                                              string
-	Phase                                               ledger.Phase
-	Status, StatusLabel, StatusTrack, LatestEvent, Time string
+	tracking.Report
+
+	Number string
+	Phase  ledger.Phase
 }
 
 // KnownOf returns the fields by which a tracking is compared.
 func KnownOf(t Tracking) Known {
-	return Known{t.Number, t.Phase, t.Status, t.StatusLabel, t.StatusTrack, t.LatestEvent, t.LatestTime}
+	return Known{t.Report, t.Number, t.Phase}
 }
 
 // Differs reports whether a field differs between two states of a tracking. A field that only one of them has does
@@ -55,7 +56,7 @@ func (k Known) Differs(now Known) bool {
 	decided := func(p ledger.Phase) bool { return p != Undecided && p != NotAsked }
 	return k.Phase != now.Phase && decided(k.Phase) && decided(now.Phase) ||
 		differ(k.Status, now.Status) || differ(k.StatusLabel, now.StatusLabel) || differ(k.StatusTrack, now.StatusTrack) ||
-		differ(k.LatestEvent, now.LatestEvent) || differ(k.Time, now.Time)
+		differ(k.LatestEvent, now.LatestEvent) || differ(k.LatestTime, now.LatestTime)
 }
 
 // Changed reports whether a tracking differs from what was known at first. It adds unknown trackings to First.

@@ -15,21 +15,21 @@ func TestChanged(t *testing.T) {
 		t.Number = "N-1"
 		return Tracking{Tracking: t, Phase: phase, Source: ledger.FromQuery}
 	}
-	whole := of(ledger.Processed, tracking.Tracking{Status: "7", StatusLabel: "MOVING", StatusTrack: "moving", LatestEvent: "Left", LatestTime: "t"})
-	unasked := of(ledger.Processed, tracking.Tracking{Status: "1"})
+	whole := of(ledger.Processed, tracking.Tracking{Report: tracking.Report{Status: "7", StatusLabel: "MOVING", StatusTrack: "moving", LatestEvent: "Left", LatestTime: "t"}})
+	unasked := of(ledger.Processed, tracking.Tracking{Report: tracking.Report{Status: "1"}})
 	unasked.Source = ""
 	for _, tt := range []struct {
 		was, now Tracking
 		want     bool
 	}{
 		{whole, whole, false},
-		{whole, of(ledger.Processed, tracking.Tracking{Status: "7", LatestEvent: "Left"}), false}, // has less
-		{of(ledger.Processed, tracking.Tracking{Status: "7"}), whole, false},
-		{whole, of(ledger.Processed, tracking.Tracking{Status: "1"}), true},
-		{whole, of(ledger.Processed, tracking.Tracking{StatusLabel: "DONE"}), true},
-		{whole, of(ledger.Processed, tracking.Tracking{StatusTrack: "delivered"}), true},
-		{whole, of(ledger.Processed, tracking.Tracking{Status: "7", LatestEvent: "Arrived"}), true},
-		{whole, of(ledger.Processed, tracking.Tracking{LatestTime: "u"}), true},
+		{whole, of(ledger.Processed, tracking.Tracking{Report: tracking.Report{Status: "7", LatestEvent: "Left"}}), false}, // has less
+		{of(ledger.Processed, tracking.Tracking{Report: tracking.Report{Status: "7"}}), whole, false},
+		{whole, of(ledger.Processed, tracking.Tracking{Report: tracking.Report{Status: "1"}}), true},
+		{whole, of(ledger.Processed, tracking.Tracking{Report: tracking.Report{StatusLabel: "DONE"}}), true},
+		{whole, of(ledger.Processed, tracking.Tracking{Report: tracking.Report{StatusTrack: "delivered"}}), true},
+		{whole, of(ledger.Processed, tracking.Tracking{Report: tracking.Report{Status: "7", LatestEvent: "Arrived"}}), true},
+		{whole, of(ledger.Processed, tracking.Tracking{Report: tracking.Report{LatestTime: "u"}}), true},
 		{whole, unasked, false},
 		{of(ledger.Processing, tracking.Tracking{}), whole, true},
 		{of(Undecided, tracking.Tracking{}), whole, false},

@@ -109,8 +109,8 @@ func TestEveryShapeTellsTheSame(t *testing.T) {
 			}
 		}
 		facts := tracking.Tracking{
-			Number: got.Number, ReferID: got.ReferID, CarrierCode: got.CarrierCode, RouterID: got.RouterID, Status: got.Status,
-			StatusLabel: got.StatusLabel, StatusTrack: got.StatusTrack, LatestEvent: got.LatestEvent, StatusSummary: got.StatusSummary,
+			Number: got.Number, ReferID: got.ReferID, CarrierCode: got.CarrierCode, Report: tracking.Report{RouterID: got.RouterID, Status: got.Status, StatusLabel: got.StatusLabel, StatusTrack: got.StatusTrack, LatestEvent: got.LatestEvent},
+			StatusSummary: got.StatusSummary,
 		}
 		if i == 0 {
 			want = facts

@@ -183,7 +183,8 @@ func (l *lister) readStatuses(ctx context.Context) {
 		var c ledger.StatusCount
 		err := s.Scan(&id, (*string)(&c.Phase), &c.Status, &c.StatusLabel, &c.StatusTrack)
 		l.known[id] = c
-		seen := ledger.Sighting{Phase: c.Phase, Status: c.Status, StatusLabel: c.StatusLabel, StatusTrack: c.StatusTrack}
+		seen := ledger.Sighting{Phase: c.Phase}
+		seen.Status, seen.StatusLabel, seen.StatusTrack = c.Status, c.StatusLabel, c.StatusTrack
 		if l.f.TakesStatus(seen) {
 			l.statuses = append(l.statuses, id)
 		}

@@ -22,28 +22,35 @@ type Checkpoint struct {
 	Raw json.RawMessage `json:"-"` // the object as sent, including unknown members
 }
 
+// Report is what the service says about the present state of a shipment, and what of an answer is stored with its
+// tracking. Fields that the answer lacks are empty.
+//
+// Interface: Webhook delivery data object (`data` inside each delivered event).
+type Report struct {
+	RouterID    string // the service's own identifier, a UUID
+	Status      string // JSON literal as sent: 1, or "x" with its quotes
+	StatusLabel string // such as DELIVERED
+	StatusTrack string // such as delivered
+	LatestEvent string
+	LatestTime  string // as sent, UTC
+	Error       string // JSON literal of a non-null error
+}
+
 // Tracking is the status and timeline of one shipment, as an answer has them. Fields that the answer lacks are empty.
 //
 // Interface: Webhook delivery data object (`data` inside each delivered event).
 type Tracking struct {
-	ReferID     string
-	Number      string
-	CarrierCode string
-	RouterID    string // the service's own identifier, a UUID
+	Report
 
-	Status        string // JSON literal as sent: 1, or "x" with its quotes
-	StatusLabel   string // such as DELIVERED
-	StatusTrack   string // such as delivered
+	ReferID       string
+	Number        string
+	CarrierCode   string
 	StatusSummary string // for people
-
-	LatestEvent string
-	LatestTime  string // as sent, UTC
-	TransitTime string // JSON literal as sent; its unit is not documented
-	Created     string // as sent, UTC
-	Updated     string // as sent, UTC
+	TransitTime   string // JSON literal as sent; its unit is not documented
+	Created       string // as sent, UTC
+	Updated       string // as sent, UTC
 
 	Checkpoints []Checkpoint // in the order of the answer
-	Error       string       // JSON literal of a non-null error
 	Processing  bool         // said of this tracking, not of the whole answer
 }
 

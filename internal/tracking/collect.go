@@ -107,15 +107,17 @@ func (t *Tracking) texts() []*string {
 // ownFields takes a `status` only beside other fields of a tracking, as envelopes have one too.
 func ownFields(v *value, name string) (partial, bool) {
 	t := Tracking{
-		ReferID:       v.str(FieldReferID),
-		Number:        cmp.Or(v.str("trackingNumber"), v.str(FieldNumber)),
-		CarrierCode:   v.str(FieldCarrierCode),
-		RouterID:      v.str("routerId"),
-		StatusLabel:   v.str("statusLabel"),
-		StatusTrack:   v.str("statusTrack"),
+		ReferID:     v.str(FieldReferID),
+		Number:      cmp.Or(v.str("trackingNumber"), v.str(FieldNumber)),
+		CarrierCode: v.str(FieldCarrierCode),
+		Report: Report{
+			RouterID:    v.str("routerId"),
+			StatusLabel: v.str("statusLabel"),
+			StatusTrack: v.str("statusTrack"),
+			LatestEvent: v.str("latestEvent"),
+			LatestTime:  v.str("latestCheckpointTime"),
+		},
 		StatusSummary: v.str("statusSummary"),
-		LatestEvent:   v.str("latestEvent"),
-		LatestTime:    v.str("latestCheckpointTime"),
 		TransitTime:   v.literal("transitTime"),
 	}
 	var weak string

@@ -125,9 +125,9 @@ func NamesStatus(want, number, label, track string) bool {
 		folded == FoldStatus(track)
 }
 
-// HasStatus reports whether want names the tracking's status, see [NamesStatus].
-func (t Tracking) HasStatus(want string) bool {
-	return NamesStatus(want, t.Status, t.StatusLabel, t.StatusTrack)
+// HasStatus reports whether want names the status, see [NamesStatus].
+func (r Report) HasStatus(want string) bool {
+	return NamesStatus(want, r.Status, r.StatusLabel, r.StatusTrack)
 }
 
 // separates reports whether r is white space, dash punctuation, a soft hyphen or a minus sign.

@@ -244,7 +244,7 @@ func (t Tracking) Transit() time.Duration {
 // Delivered reports whether the status is the one of a delivered shipment.
 //
 // Interface: States and transitions.
-func (t Tracking) Delivered() bool { return t.HasStatus("1") || t.HasStatus("delivered") }
+func (r Report) Delivered() bool { return r.HasStatus("1") || r.HasStatus("delivered") }
 
 // oldest returns the time of the oldest checkpoint, zero if none can be read.
 func (t Tracking) oldest() time.Time {

@@ -12,7 +12,7 @@ import (
 
 func TestTimesCompare(t *testing.T) {
 	told := func(checkpoint, updated string) tracking.Tracking {
-		return tracking.Tracking{LatestTime: checkpoint, Updated: updated}
+		return tracking.Tracking{Report: tracking.Report{LatestTime: checkpoint}, Updated: updated}
 	}
 	const early, late = "2026-01-05T08:00:00.000Z", "2026-01-05T09:00:00.000Z"
 	list := tracking.Tracking{Checkpoints: []tracking.Checkpoint{{UTC: early}, {UTC: late}, {UTC: "soon"}}}
@@ -33,7 +33,7 @@ func TestTimesCompare(t *testing.T) {
 		"unreadable checkpoint":          {told("yesterday", late), told(early, early), 1},
 		"list of checkpoints, newer":     {list, told(early, ""), 1},
 		"list of checkpoints, the same":  {list, told(late, ""), 0},
-		"list beside the latest of both": {tracking.Tracking{LatestTime: early, Checkpoints: list.Checkpoints}, told(late, ""), -1},
+		"list beside the latest of both": {tracking.Tracking{Report: tracking.Report{LatestTime: early}, Checkpoints: list.Checkpoints}, told(late, ""), -1},
 	} {
 		if got := tt.a.Times().Compare(tt.b.Times()); got != tt.want {
 			t.Errorf("%s: %d; want %d", name, got, tt.want)
@@ -56,7 +56,7 @@ func TestTransit(t *testing.T) {
 		{"1", []string{"2026-03-06T17:12:00Z", "1970-01-01T00:00:00Z"}, 0}, // before tracking numbers
 		{"1", nil, 0},
 	} {
-		tr := tracking.Tracking{Status: c.status}
+		tr := tracking.Tracking{Report: tracking.Report{Status: c.status}}
 		for _, at := range c.times {
 			tr.Checkpoints = append(tr.Checkpoints, tracking.Checkpoint{UTC: at})
 		}

@@ -6,6 +6,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // plain returns what encoding/json makes of the same value.
@@ -83,5 +85,30 @@ func TestTooDeepIsNotRead(t *testing.T) {
 				t.Errorf("%d deep, %.10q: read %v; want %v", n, raw, ok, want)
 			}
 		}
+	}
+}
+
+// A field that texts lacks would be lost where an answer says a tracking in two objects.
+func TestEveryTextIsMerged(t *testing.T) {
+	var from, to Tracking
+	var fill func(reflect.Value) int
+	fill = func(fields reflect.Value) (n int) {
+		for i := range fields.NumField() {
+			switch f := fields.Field(i); f.Kind() {
+			case reflect.Struct:
+				n += fill(f)
+			case reflect.String:
+				f.SetString(fields.Type().Field(i).Name)
+				n++
+			}
+		}
+		return n
+	}
+	if n := fill(reflect.ValueOf(&from).Elem()); n < 14 {
+		t.Fatalf("%d texts", n)
+	}
+	fillMissing(&to, from)
+	if diff := cmp.Diff(from, to); diff != "" {
+		t.Errorf("merged (-want +got):\n%s", diff)
 	}
 }

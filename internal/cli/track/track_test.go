@@ -20,8 +20,8 @@ func TestConditions(t *testing.T) {
 	found := func(phase ledger.Phase, t tracking.Tracking) query.Tracking {
 		return query.Tracking{Tracking: t, Phase: phase}
 	}
-	done := found(ledger.Processed, tracking.Tracking{Status: "1", StatusLabel: "DELIVERED", StatusTrack: "delivered"})
-	moving := found(ledger.Processed, tracking.Tracking{Status: "7", StatusLabel: "MOVING"})
+	done := found(ledger.Processed, tracking.Tracking{Report: tracking.Report{Status: "1", StatusLabel: "DELIVERED", StatusTrack: "delivered"}})
+	moving := found(ledger.Processed, tracking.Tracking{Report: tracking.Report{Status: "7", StatusLabel: "MOVING"}})
 	tests := []struct {
 		condition string
 		found     []query.Tracking

@@ -191,7 +191,7 @@ func (n StatusFormatter) StatusStyle(number, label, track string) term.Style {
 			return term.Bad
 		}
 	}
-	if (tracking.Tracking{Status: number, StatusLabel: label, StatusTrack: track}).Delivered() {
+	if (tracking.Report{Status: number, StatusLabel: label, StatusTrack: track}).Delivered() {
 		return term.Good
 	}
 	return term.Normal

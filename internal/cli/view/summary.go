@@ -12,7 +12,6 @@ import (
 	"github.com/waybill-cli/waybill/internal/ledger"
 	"github.com/waybill-cli/waybill/internal/query"
 	"github.com/waybill-cli/waybill/internal/term"
-	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
 const (
@@ -139,8 +138,9 @@ func (s *Summary) add(key statusKey, n int64) statusKey {
 }
 
 func (s *Summary) rest(key statusKey) ledger.Phase {
-	told := tracking.Tracking{Status: key.status, StatusLabel: key.label, StatusTrack: key.track}
-	style := s.names.PhaseStyle(query.Tracking{Phase: key.phase, Tracking: told})
+	t := query.Tracking{Phase: key.phase}
+	t.Status, t.StatusLabel, t.StatusTrack = key.status, key.label, key.track
+	style := s.names.PhaseStyle(t)
 	if style == term.Bad || style == term.Caution {
 		return otherProblems
 	}

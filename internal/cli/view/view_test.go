@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -108,7 +109,7 @@ func TestSummary(t *testing.T) {
 func TestSummaryOfAFailedResult(t *testing.T) {
 	s := view.NewSummary(nil)
 	s.AddResult(query.Result{Err: errors.New("timeout")})
-	s.AddResult(query.Result{Trackings: []query.Tracking{{Phase: ledger.Processed, Tracking: tracking.Tracking{Status: "1", StatusLabel: "DELIVERED"}}}})
+	s.AddResult(query.Result{Trackings: []query.Tracking{{Phase: ledger.Processed, Tracking: tracking.Tracking{Report: tracking.Report{Status: "1", StatusLabel: "DELIVERED"}}}}})
 	if got, want := s.String(), "2 trackings: 1 delivered · 1 failed"; got != want {
 		t.Errorf("got %s; want %s", got, want)
 	}
@@ -164,7 +165,7 @@ func TestKnown(t *testing.T) {
 		"not found":       {State: ledger.Accepted, Sighting: &ledger.Sighting{Phase: ledger.Absent}},
 		"DELIVERED (1)": {
 			State: ledger.Rejected, CloseReason: ledger.CloseReason{Superseded: true},
-			Sighting: &ledger.Sighting{Phase: ledger.Processed, Status: "1", StatusLabel: "DELIVERED"},
+			Sighting: &ledger.Sighting{Phase: ledger.Processed, Report: tracking.Report{Status: "1", StatusLabel: "DELIVERED"}},
 		},
 	} {
 		if got := view.StatusFormatter(nil).Phase(query.FromStore(st)); got != want {
@@ -188,11 +189,11 @@ func cell(t *testing.T, name string, terminal bool, now time.Time, l view.Line) 
 func TestLine(t *testing.T) {
 	now := time.Date(2026, 3, 7, 12, 0, 0, 0, time.UTC)
 	at := time.Date(2026, 3, 6, 17, 12, 0, 0, time.UTC)
-	seen := &ledger.Sighting{Phase: ledger.Processed, Status: "2", StatusLabel: "MOVING", Seen: now.Add(-3 * time.Minute), Source: ledger.FromEvent, Shared: 2, Times: tracking.Times{Checkpoint: at}}
+	seen := &ledger.Sighting{Phase: ledger.Processed, Report: tracking.Report{Status: "2", StatusLabel: "MOVING"}, Seen: now.Add(-3 * time.Minute), Source: ledger.FromEvent, Shared: 2, Times: tracking.Times{Checkpoint: at}}
 	known := view.KnownLine(&ledger.TrackingStatus{Item: tracking.Item{ReferID: "A", Number: "N"}, State: ledger.Accepted, Run: 7, Sighting: seen})
 	asked := view.Line{Tracking: query.Tracking{Phase: ledger.Processed, Tracking: tracking.Tracking{Checkpoints: []tracking.Checkpoint{{UTC: "2026-03-05T00:00:00Z"}, {UTC: "2026-03-06T17:12:00Z"}}}}}
 	elsewhere := view.KnownLine(&ledger.TrackingStatus{Item: tracking.Item{Number: "N"}, Sighting: seen})
-	unnamed := view.Line{Tracking: query.Tracking{Phase: ledger.Processed, Tracking: tracking.Tracking{Status: "2"}}}
+	unnamed := view.Line{Tracking: query.Tracking{Phase: ledger.Processed, Tracking: tracking.Tracking{Report: tracking.Report{Status: "2"}}}}
 	failed := view.FailedLine(query.Result{Query: tracking.Query{ReferID: "B"}, Err: tracking.ErrUndecided})
 	for _, c := range []struct {
 		column   string
@@ -229,7 +230,7 @@ func TestLine(t *testing.T) {
 func TestListAtEightyColumns(t *testing.T) {
 	now := time.Now()
 	seen := &ledger.Sighting{
-		Phase: ledger.Processed, Status: "9002", StatusLabel: "SANDBOX_IN_TRANSIT", LatestEvent: "Arrived at the sorting hub", CarrierCode: "dhl",
+		Phase: ledger.Processed, Report: tracking.Report{Status: "9002", StatusLabel: "SANDBOX_IN_TRANSIT", LatestEvent: "Arrived at the sorting hub"}, CarrierCode: "dhl",
 		Seen: now.Add(-3 * time.Minute), Source: ledger.FromEvent, Times: tracking.Times{Checkpoint: now.Add(-50 * time.Hour)},
 	}
 	line := view.KnownLine(&ledger.TrackingStatus{Item: tracking.Item{ReferID: "ORD-10000", Number: "9400111899223000001001"}, State: ledger.Accepted, Sighting: seen})
@@ -271,7 +272,7 @@ func table(t *testing.T, columns string, now time.Time, lines ...*view.Line) str
 func TestPhaseStyle(t *testing.T) {
 	n := view.NewStatusFormatter(map[string]string{"77": "returned to us", "78": "at the depot"})
 	processed := func(number, label, track string) query.Tracking {
-		return query.Tracking{Phase: ledger.Processed, Tracking: tracking.Tracking{Status: number, StatusLabel: label, StatusTrack: track}}
+		return query.Tracking{Phase: ledger.Processed, Tracking: tracking.Tracking{Report: tracking.Report{Status: number, StatusLabel: label, StatusTrack: track}}}
 	}
 	for _, c := range []struct {
 		tracking query.Tracking
@@ -422,5 +423,26 @@ func TestSumsHideNoProblem(t *testing.T) {
 	few.AddCount(ledger.StatusCount{Phase: ledger.InError, Trackings: 2})
 	if line := few.String(); !strings.Contains(line, "1 lost") || !strings.Contains(line, "2 error") || !strings.Contains(line, "30 other") {
 		t.Errorf("beyond what is named: %s", line)
+	}
+}
+
+// What a report says reaches JSON by way of the store: a field that somebody forgot to pass on would be missing.
+func TestEveryFieldOfAReportIsShown(t *testing.T) {
+	var report tracking.Report
+	fields := reflect.ValueOf(&report).Elem()
+	for i := range fields.NumField() {
+		fields.Field(i).SetString(fmt.Sprint(1001 + i)) // a text, and a JSON literal
+	}
+	item := tracking.Item{ReferID: "R", Number: "N"}
+	seen := ledger.NewSighting(tracking.Tracking{Report: report}, ledger.Processed, item.Key(), time.Unix(1, 0), ledger.FromQuery)
+	line := view.KnownLine(&ledger.TrackingStatus{Item: item, State: ledger.Accepted, Sighting: &seen})
+	shown, err := json.Marshal(view.NewStatusFormatter(nil).Tracking(&line))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range fields.NumField() {
+		if !strings.Contains(string(shown), fields.Field(i).String()) {
+			t.Errorf("%s is missing in %s", fields.Type().Field(i).Name, shown)
+		}
 	}
 }
