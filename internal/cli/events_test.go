@@ -104,7 +104,10 @@ func TestEventsOfAReferIDAreFoundByNumberAndRouterID(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sighting := ledger.Sighting{Key: tracking.Key{ReferID: "R1", Number: "1Z 9"}, Phase: ledger.Processed, Report: tracking.Report{RouterID: "0190-A"}, Seen: time.Now(), Source: ledger.FromQuery}
+	sighting := ledger.Sighting{
+		Key: tracking.Key{ReferID: "R1", Number: "1Z 9"}, Phase: ledger.Processed,
+		Report: tracking.Report{RouterID: "0190-A"}, Seen: time.Now(), Source: ledger.FromQuery,
+	}
 	if err := db.Record(t.Context(), []ledger.RecordedAnswer{{Seen: []ledger.Sighting{sighting}, Raw: []byte("{}")}}); err != nil {
 		t.Fatal(err)
 	}

@@ -114,8 +114,13 @@ func TestVerifiedEventsUpdateWhatIsKnown(t *testing.T) {
 		t.Fatal(found, err)
 	}
 	want := ledger.Sighting{
-		Key: tracking.Key{ReferID: "R1", Number: "N1"}, Phase: ledger.Processed, Report: tracking.Report{Status: "7", StatusLabel: "moving", StatusTrack: "moving", LatestTime: "2026-11-20T11:00:00.000Z"},
-		Times: tracking.Times{Checkpoint: at.Add(-time.Hour)}, Seen: at.Add(time.Hour), AsOf: at.Add(time.Minute), Source: ledger.FromEvent, Event: 1,
+		Key: tracking.Key{ReferID: "R1", Number: "N1"}, Phase: ledger.Processed,
+		Report: tracking.Report{
+			Status: "7", StatusLabel: "moving",
+			StatusTrack: "moving", LatestTime: "2026-11-20T11:00:00.000Z",
+		},
+		Times: tracking.Times{Checkpoint: at.Add(-time.Hour)},
+		Seen:  at.Add(time.Hour), AsOf: at.Add(time.Minute), Source: ledger.FromEvent, Event: 1,
 	}
 	if diff := cmp.Diff(want, *found[0].Sighting); diff != "" {
 		t.Errorf("known of R1 (-want +got):\n%s", diff)

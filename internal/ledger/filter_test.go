@@ -16,7 +16,10 @@ var noon = time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
 func arrived() ledger.TrackingStatus {
 	return ledger.TrackingStatus{
 		Item: tracking.Item{ReferID: "ORD-1", Number: "N1", CarrierCode: "ups"}, State: ledger.Accepted, Sent: noon.Add(-time.Hour),
-		Sighting: &ledger.Sighting{Phase: ledger.Processed, Report: tracking.Report{Status: "1", StatusLabel: "DELIVERED"}, Times: tracking.Times{Checkpoint: noon}},
+		Sighting: &ledger.Sighting{
+			Phase:  ledger.Processed,
+			Report: tracking.Report{Status: "1", StatusLabel: "DELIVERED"}, Times: tracking.Times{Checkpoint: noon},
+		},
 	}
 }
 

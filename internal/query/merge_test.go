@@ -77,7 +77,10 @@ func TestMergePutsEventsInPlaceOfWhatTheyAreNewerThan(t *testing.T) {
 	// known is a row that was learnt so many minutes after at.
 	known := func(number, label string, source ledger.Source, minutes int) knownRow {
 		k := knownRow{TrackingStatus: row("R", number, "ups")}
-		k.Sighting = &ledger.Sighting{Phase: ledger.Processed, Source: source, Report: tracking.Report{StatusLabel: label}, Seen: at.Add(time.Duration(minutes) * time.Minute)}
+		k.Sighting = &ledger.Sighting{
+			Phase: ledger.Processed, Source: source,
+			Report: tracking.Report{StatusLabel: label}, Seen: at.Add(time.Duration(minutes) * time.Minute),
+		}
 		return k
 	}
 	withEvent := known("N1", "DELIVERED", ledger.FromEvent, -5)
@@ -86,7 +89,13 @@ func TestMergePutsEventsInPlaceOfWhatTheyAreNewerThan(t *testing.T) {
 		Data: []byte(`{"carrierCode":"dhl","summary":{"statusLabel":"DELIVERED"}}`),
 	}}
 	asked := Result{Query: tracking.Query{ReferID: "R"}, Asked: at, Trackings: []Tracking{
-		{Tracking: tracking.Tracking{ReferID: "R", Number: "N1", Report: tracking.Report{StatusLabel: "MOVING"}}, Phase: ledger.Processed, Source: ledger.FromQuery, Learnt: at},
+		{
+			Tracking: tracking.Tracking{
+				ReferID: "R", Number: "N1",
+				Report: tracking.Report{StatusLabel: "MOVING"},
+			},
+			Phase: ledger.Processed, Source: ledger.FromQuery, Learnt: at,
+		},
 	}}
 	for name, tt := range map[string]struct {
 		res  Result

@@ -95,7 +95,10 @@ func asker(s service, k *kept) *query.Asker {
 }
 
 func moving(number string) (tracking.Answer, error) {
-	return tracking.Answer{Raw: []byte("raw"), JSON: true, Trackings: []tracking.Tracking{{Number: number, Report: tracking.Report{StatusLabel: "MOVING"}}}}, nil
+	return tracking.Answer{Raw: []byte("raw"), JSON: true, Trackings: []tracking.Tracking{{
+		Number: number,
+		Report: tracking.Report{StatusLabel: "MOVING"},
+	}}}, nil
 }
 
 var order = tracking.Query{ReferID: "R"}
@@ -419,7 +422,10 @@ func TestAnswersSinceCount(t *testing.T) {
 	start := time.Now().Add(-2 * time.Hour)
 	row := rowOf("N1")
 	row.Asked = start.Add(time.Minute)
-	row.Sighting = &ledger.Sighting{Phase: ledger.Processed, Source: ledger.FromQuery, Seen: row.Asked, Report: tracking.Report{StatusLabel: "MOVING"}}
+	row.Sighting = &ledger.Sighting{
+		Phase: ledger.Processed, Source: ledger.FromQuery, Seen: row.Asked,
+		Report: tracking.Report{StatusLabel: "MOVING"},
+	}
 	k := &kept{rows: []ledger.TrackingStatus{row}, last: `{"trackingNumber":"N1","statusLabel":"MOVING","trackingEvents":[{"eventType":"Left"}]}`}
 	asked := 0
 	a := asker(func(tracking.Query) (tracking.Answer, error) {

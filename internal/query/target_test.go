@@ -15,7 +15,10 @@ func TestChanged(t *testing.T) {
 		t.Number = "N-1"
 		return Tracking{Tracking: t, Phase: phase, Source: ledger.FromQuery}
 	}
-	whole := of(ledger.Processed, tracking.Tracking{Report: tracking.Report{Status: "7", StatusLabel: "MOVING", StatusTrack: "moving", LatestEvent: "Left", LatestTime: "t"}})
+	whole := of(ledger.Processed, tracking.Tracking{Report: tracking.Report{
+		Status:      "7",
+		StatusLabel: "MOVING", StatusTrack: "moving", LatestEvent: "Left", LatestTime: "t",
+	}})
 	unasked := of(ledger.Processed, tracking.Tracking{Report: tracking.Report{Status: "1"}})
 	unasked.Source = ""
 	for _, tt := range []struct {
@@ -23,7 +26,8 @@ func TestChanged(t *testing.T) {
 		want     bool
 	}{
 		{whole, whole, false},
-		{whole, of(ledger.Processed, tracking.Tracking{Report: tracking.Report{Status: "7", LatestEvent: "Left"}}), false}, // has less
+		{whole, of(ledger.Processed, tracking.Tracking{Report: tracking.Report{Status: "7", LatestEvent: "Left"}}), false},
+		// has less
 		{of(ledger.Processed, tracking.Tracking{Report: tracking.Report{Status: "7"}}), whole, false},
 		{whole, of(ledger.Processed, tracking.Tracking{Report: tracking.Report{Status: "1"}}), true},
 		{whole, of(ledger.Processed, tracking.Tracking{Report: tracking.Report{StatusLabel: "DONE"}}), true},

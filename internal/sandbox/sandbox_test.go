@@ -109,7 +109,11 @@ func TestEveryShapeTellsTheSame(t *testing.T) {
 			}
 		}
 		facts := tracking.Tracking{
-			Number: got.Number, ReferID: got.ReferID, CarrierCode: got.CarrierCode, Report: tracking.Report{RouterID: got.RouterID, Status: got.Status, StatusLabel: got.StatusLabel, StatusTrack: got.StatusTrack, LatestEvent: got.LatestEvent},
+			Number: got.Number, ReferID: got.ReferID, CarrierCode: got.CarrierCode,
+			Report: tracking.Report{
+				RouterID: got.RouterID, Status: got.Status, StatusLabel: got.StatusLabel,
+				StatusTrack: got.StatusTrack, LatestEvent: got.LatestEvent,
+			},
 			StatusSummary: got.StatusSummary,
 		}
 		if i == 0 {

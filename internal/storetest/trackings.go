@@ -45,7 +45,11 @@ var trackingTests = map[string]func(*world){
 // sighting is what is seen of the n-th item.
 func sighting(n int, seen time.Time) ledger.Sighting {
 	return ledger.Sighting{
-		Key: item(n).Key(), Phase: ledger.Processed, Report: tracking.Report{Status: "1", StatusLabel: "DELIVERED", StatusTrack: "delivered", LatestEvent: "Left with a neighbour", LatestTime: "2026-03-01T10:00:00.000Z"},
+		Key: item(n).Key(), Phase: ledger.Processed,
+		Report: tracking.Report{
+			Status: "1", StatusLabel: "DELIVERED", StatusTrack: "delivered",
+			LatestEvent: "Left with a neighbour", LatestTime: "2026-03-01T10:00:00.000Z",
+		},
 		CarrierCode: "ups", Seen: seen, Source: ledger.FromQuery,
 	}
 }
@@ -253,7 +257,10 @@ func everyFieldIsKept(w *world) {
 	w.fillFields(&s)
 	s.Event, s.Transit = 1<<40, 36*time.Hour
 	bare := ledger.Sighting{Key: tracking.Key{ReferID: "bare"}, Phase: ledger.Absent, Seen: sent, Source: ledger.FromQuery}
-	odd := ledger.Sighting{Key: tracking.Key{ReferID: "odd"}, Phase: ledger.Processed, Report: tracking.Report{LatestEvent: "a\x00b\xff"}, Seen: sent, Source: ledger.FromQuery}
+	odd := ledger.Sighting{
+		Key: tracking.Key{ReferID: "odd"}, Phase: ledger.Processed,
+		Report: tracking.Report{LatestEvent: "a\x00b\xff"}, Seen: sent, Source: ledger.FromQuery,
+	}
 	w.must(w.Record(w.Context(), []ledger.RecordedAnswer{{Seen: []ledger.Sighting{s, bare, odd}}}))
 	odd.LatestEvent = "a\ufffdb\ufffd" // what only describes is made fit
 	for _, want := range []ledger.Sighting{s, bare, odd} {

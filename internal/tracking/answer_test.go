@@ -19,9 +19,14 @@ const (
 
 func TestAnswerFindsTheSameTrackingWhereverItStands(t *testing.T) {
 	want := tracking.Tracking{
-		Number: "1Z999", Report: tracking.Report{RouterID: "7f0e", Status: "1", StatusLabel: "DELIVERED", StatusTrack: "delivered", LatestEvent: "Delivered", LatestTime: "2026-11-20T10:00:00.000Z"}, StatusSummary: "Delivered",
-		TransitTime: "3",
-		Created:     "2026-11-17T00:00:00.000Z", Updated: "2026-11-20T10:00:01.000Z",
+		Number: "1Z999",
+		Report: tracking.Report{
+			RouterID: "7f0e", Status: "1", StatusLabel: "DELIVERED",
+			StatusTrack: "delivered", LatestEvent: "Delivered", LatestTime: "2026-11-20T10:00:00.000Z",
+		},
+		StatusSummary: "Delivered",
+		TransitTime:   "3",
+		Created:       "2026-11-17T00:00:00.000Z", Updated: "2026-11-20T10:00:01.000Z",
 	}
 	shapes := map[string]string{
 		"bare":             object,

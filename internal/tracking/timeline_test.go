@@ -20,20 +20,23 @@ func TestTimesCompare(t *testing.T) {
 		a, b tracking.Tracking
 		want int
 	}{
-		"newer checkpoint":               {told(late, ""), told(early, ""), 1},
-		"checkpoint before record":       {told(late, early), told(early, late), 1},
-		"equal checkpoints, newer":       {told(late, late), told(late, early), 1},
-		"equal in other spelling":        {told("2026-01-05T09:00:00Z", ""), told("2026-01-05T10:00:00+01:00", ""), 0},
-		"equal but for microseconds":     {told("2026-01-05T09:00:00.0001Z", ""), told(late, ""), 0},
-		"no checkpoint on one side":      {told("", late), told(late, early), 1},
-		"no record on one side":          {told(late, late), told(late, ""), 0},
-		"nothing in common":              {told(late, ""), told("", early), 0},
-		"nothing":                        {told("", ""), told("", ""), 0},
-		"unreadable":                     {told("yesterday", "2026-01-05 09:00"), told(early, early), 0},
-		"unreadable checkpoint":          {told("yesterday", late), told(early, early), 1},
-		"list of checkpoints, newer":     {list, told(early, ""), 1},
-		"list of checkpoints, the same":  {list, told(late, ""), 0},
-		"list beside the latest of both": {tracking.Tracking{Report: tracking.Report{LatestTime: early}, Checkpoints: list.Checkpoints}, told(late, ""), -1},
+		"newer checkpoint":              {told(late, ""), told(early, ""), 1},
+		"checkpoint before record":      {told(late, early), told(early, late), 1},
+		"equal checkpoints, newer":      {told(late, late), told(late, early), 1},
+		"equal in other spelling":       {told("2026-01-05T09:00:00Z", ""), told("2026-01-05T10:00:00+01:00", ""), 0},
+		"equal but for microseconds":    {told("2026-01-05T09:00:00.0001Z", ""), told(late, ""), 0},
+		"no checkpoint on one side":     {told("", late), told(late, early), 1},
+		"no record on one side":         {told(late, late), told(late, ""), 0},
+		"nothing in common":             {told(late, ""), told("", early), 0},
+		"nothing":                       {told("", ""), told("", ""), 0},
+		"unreadable":                    {told("yesterday", "2026-01-05 09:00"), told(early, early), 0},
+		"unreadable checkpoint":         {told("yesterday", late), told(early, early), 1},
+		"list of checkpoints, newer":    {list, told(early, ""), 1},
+		"list of checkpoints, the same": {list, told(late, ""), 0},
+		"list beside the latest of both": {tracking.Tracking{
+			Report:      tracking.Report{LatestTime: early},
+			Checkpoints: list.Checkpoints,
+		}, told(late, ""), -1},
 	} {
 		if got := tt.a.Times().Compare(tt.b.Times()); got != tt.want {
 			t.Errorf("%s: %d; want %d", name, got, tt.want)

@@ -192,7 +192,11 @@ func TestCompletionOffersEachValueOnce(t *testing.T) {
 	}
 	for i, track := range []string{"", "Delivered", "delivered"} {
 		n := strconv.Itoa(i)
-		sighting := ledger.Sighting{Key: tracking.Item{ReferID: "R" + n, Number: "N" + n}.Key(), Phase: ledger.Processed, Report: tracking.Report{Status: "1", StatusLabel: "DELIVERED", StatusTrack: track}, Seen: time.Now(), Source: ledger.FromQuery}
+		sighting := ledger.Sighting{
+			Key: tracking.Item{ReferID: "R" + n, Number: "N" + n}.Key(), Phase: ledger.Processed,
+			Report: tracking.Report{Status: "1", StatusLabel: "DELIVERED", StatusTrack: track},
+			Seen:   time.Now(), Source: ledger.FromQuery,
+		}
 		if err := db.Record(ctx, []ledger.RecordedAnswer{{Seen: []ledger.Sighting{sighting}}}); err != nil {
 			t.Fatal(err)
 		}

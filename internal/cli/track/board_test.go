@@ -22,7 +22,10 @@ func newTestBoard() *board {
 
 // known is what is known of a REF.
 func known(t *query.Target, phase ledger.Phase, label string) query.TargetResult {
-	one := query.Tracking{Tracking: tracking.Tracking{ReferID: t.Ref, Number: "N" + t.Ref, Report: tracking.Report{StatusLabel: label}}, Phase: phase}
+	one := query.Tracking{Tracking: tracking.Tracking{
+		ReferID: t.Ref, Number: "N" + t.Ref,
+		Report: tracking.Report{StatusLabel: label},
+	}, Phase: phase}
 	return query.TargetResult{Target: t, Result: query.Result{Ref: t.Ref, Trackings: []query.Tracking{one}}}
 }
 

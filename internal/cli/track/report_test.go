@@ -21,7 +21,8 @@ const reportAccount = "WAYBILL_ACCOUNT=acme-account"
 func seen(referID, number, label, carrier, event string, age time.Duration) ledger.Sighting {
 	at := time.Now().Add(-age)
 	return ledger.Sighting{
-		Key: tracking.Key{ReferID: referID, Number: number}, Phase: ledger.Processed, Report: tracking.Report{StatusLabel: label, LatestEvent: event}, CarrierCode: carrier,
+		Key: tracking.Key{ReferID: referID, Number: number}, Phase: ledger.Processed,
+		Report: tracking.Report{StatusLabel: label, LatestEvent: event}, CarrierCode: carrier,
 		Times: tracking.Times{Checkpoint: at}, Transit: 50 * time.Hour, Seen: at.Add(time.Minute), Source: ledger.FromQuery,
 	}
 }

@@ -81,7 +81,9 @@ func fillStore(t *testing.T, env []string, parcels []parcel) {
 		if p.label != "" {
 			at := time.Now().AddDate(0, 0, -p.days)
 			s := ledger.Sighting{
-				Key: key, Phase: ledger.Processed, Report: tracking.Report{StatusLabel: p.label}, CarrierCode: p.carrier, Times: tracking.Times{Checkpoint: at},
+				Key: key, Phase: ledger.Processed,
+				Report:      tracking.Report{StatusLabel: p.label},
+				CarrierCode: p.carrier, Times: tracking.Times{Checkpoint: at},
 				Transit: time.Duration(p.transit) * 24 * time.Hour, Seen: at, Source: ledger.FromQuery,
 			}
 			answers = append(answers, ledger.RecordedAnswer{ReferID: p.referID, Asked: time.Now(), Seen: []ledger.Sighting{s}})

@@ -20,7 +20,10 @@ func TestConditions(t *testing.T) {
 	found := func(phase ledger.Phase, t tracking.Tracking) query.Tracking {
 		return query.Tracking{Tracking: t, Phase: phase}
 	}
-	done := found(ledger.Processed, tracking.Tracking{Report: tracking.Report{Status: "1", StatusLabel: "DELIVERED", StatusTrack: "delivered"}})
+	done := found(ledger.Processed, tracking.Tracking{Report: tracking.Report{
+		Status:      "1",
+		StatusLabel: "DELIVERED", StatusTrack: "delivered",
+	}})
 	moving := found(ledger.Processed, tracking.Tracking{Report: tracking.Report{Status: "7", StatusLabel: "MOVING"}})
 	tests := []struct {
 		condition string

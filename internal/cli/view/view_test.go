@@ -109,7 +109,10 @@ func TestSummary(t *testing.T) {
 func TestSummaryOfAFailedResult(t *testing.T) {
 	s := view.NewSummary(nil)
 	s.AddResult(query.Result{Err: errors.New("timeout")})
-	s.AddResult(query.Result{Trackings: []query.Tracking{{Phase: ledger.Processed, Tracking: tracking.Tracking{Report: tracking.Report{Status: "1", StatusLabel: "DELIVERED"}}}}})
+	s.AddResult(query.Result{Trackings: []query.Tracking{{
+		Phase:    ledger.Processed,
+		Tracking: tracking.Tracking{Report: tracking.Report{Status: "1", StatusLabel: "DELIVERED"}},
+	}}})
 	if got, want := s.String(), "2 trackings: 1 delivered · 1 failed"; got != want {
 		t.Errorf("got %s; want %s", got, want)
 	}
@@ -189,11 +192,18 @@ func cell(t *testing.T, name string, terminal bool, now time.Time, l view.Line) 
 func TestLine(t *testing.T) {
 	now := time.Date(2026, 3, 7, 12, 0, 0, 0, time.UTC)
 	at := time.Date(2026, 3, 6, 17, 12, 0, 0, time.UTC)
-	seen := &ledger.Sighting{Phase: ledger.Processed, Report: tracking.Report{Status: "2", StatusLabel: "MOVING"}, Seen: now.Add(-3 * time.Minute), Source: ledger.FromEvent, Shared: 2, Times: tracking.Times{Checkpoint: at}}
+	seen := &ledger.Sighting{
+		Phase:  ledger.Processed,
+		Report: tracking.Report{Status: "2", StatusLabel: "MOVING"},
+		Seen:   now.Add(-3 * time.Minute), Source: ledger.FromEvent, Shared: 2, Times: tracking.Times{Checkpoint: at},
+	}
 	known := view.KnownLine(&ledger.TrackingStatus{Item: tracking.Item{ReferID: "A", Number: "N"}, State: ledger.Accepted, Run: 7, Sighting: seen})
 	asked := view.Line{Tracking: query.Tracking{Phase: ledger.Processed, Tracking: tracking.Tracking{Checkpoints: []tracking.Checkpoint{{UTC: "2026-03-05T00:00:00Z"}, {UTC: "2026-03-06T17:12:00Z"}}}}}
 	elsewhere := view.KnownLine(&ledger.TrackingStatus{Item: tracking.Item{Number: "N"}, Sighting: seen})
-	unnamed := view.Line{Tracking: query.Tracking{Phase: ledger.Processed, Tracking: tracking.Tracking{Report: tracking.Report{Status: "2"}}}}
+	unnamed := view.Line{Tracking: query.Tracking{
+		Phase:    ledger.Processed,
+		Tracking: tracking.Tracking{Report: tracking.Report{Status: "2"}},
+	}}
 	failed := view.FailedLine(query.Result{Query: tracking.Query{ReferID: "B"}, Err: tracking.ErrUndecided})
 	for _, c := range []struct {
 		column   string
@@ -230,8 +240,14 @@ func TestLine(t *testing.T) {
 func TestListAtEightyColumns(t *testing.T) {
 	now := time.Now()
 	seen := &ledger.Sighting{
-		Phase: ledger.Processed, Report: tracking.Report{Status: "9002", StatusLabel: "SANDBOX_IN_TRANSIT", LatestEvent: "Arrived at the sorting hub"}, CarrierCode: "dhl",
-		Seen: now.Add(-3 * time.Minute), Source: ledger.FromEvent, Times: tracking.Times{Checkpoint: now.Add(-50 * time.Hour)},
+		Phase: ledger.Processed,
+		Report: tracking.Report{
+			Status: "9002", StatusLabel: "SANDBOX_IN_TRANSIT",
+			LatestEvent: "Arrived at the sorting hub",
+		},
+		CarrierCode: "dhl",
+		Seen:        now.Add(-3 * time.Minute),
+		Source:      ledger.FromEvent, Times: tracking.Times{Checkpoint: now.Add(-50 * time.Hour)},
 	}
 	line := view.KnownLine(&ledger.TrackingStatus{Item: tracking.Item{ReferID: "ORD-10000", Number: "9400111899223000001001"}, State: ledger.Accepted, Sighting: seen})
 	shared := *seen
@@ -272,7 +288,10 @@ func table(t *testing.T, columns string, now time.Time, lines ...*view.Line) str
 func TestPhaseStyle(t *testing.T) {
 	n := view.NewStatusFormatter(map[string]string{"77": "returned to us", "78": "at the depot"})
 	processed := func(number, label, track string) query.Tracking {
-		return query.Tracking{Phase: ledger.Processed, Tracking: tracking.Tracking{Report: tracking.Report{Status: number, StatusLabel: label, StatusTrack: track}}}
+		return query.Tracking{Phase: ledger.Processed, Tracking: tracking.Tracking{Report: tracking.Report{
+			Status:      number,
+			StatusLabel: label, StatusTrack: track,
+		}}}
 	}
 	for _, c := range []struct {
 		tracking query.Tracking
@@ -434,7 +453,8 @@ func TestEveryFieldOfAReportIsShown(t *testing.T) {
 		fields.Field(i).SetString(fmt.Sprint(1001 + i)) // a text, and a JSON literal
 	}
 	item := tracking.Item{ReferID: "R", Number: "N"}
-	seen := ledger.NewSighting(tracking.Tracking{Report: report}, ledger.Processed, item.Key(), time.Unix(1, 0), ledger.FromQuery)
+	seen := ledger.NewSighting(tracking.Tracking{Report: report},
+		ledger.Processed, item.Key(), time.Unix(1, 0), ledger.FromQuery)
 	line := view.KnownLine(&ledger.TrackingStatus{Item: item, State: ledger.Accepted, Sighting: &seen})
 	shown, err := json.Marshal(view.NewStatusFormatter(nil).Tracking(&line))
 	if err != nil {

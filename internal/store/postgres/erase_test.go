@@ -44,7 +44,8 @@ func TestNothingOfWhatWasErasedIsLeft(t *testing.T) {
 	_, err = staging.Open(ctx)
 	must(err)
 	for range 3 {
-		seen := ledger.NewSighting(tracking.Tracking{Report: tracking.Report{Status: "1"}}, ledger.Processed, tracking.Key{ReferID: ref, Number: number}, time.Now(), ledger.FromQuery)
+		seen := ledger.NewSighting(tracking.Tracking{Report: tracking.Report{Status: "1"}},
+			ledger.Processed, tracking.Key{ReferID: ref, Number: number}, time.Now(), ledger.FromQuery)
 		must(d.Record(ctx, []ledger.RecordedAnswer{{ReferID: ref, Asked: time.Now(), Seen: []ledger.Sighting{seen}, Raw: fmt.Appendf(nil, `{"trackingNumber":%q}`, number)}}))
 	}
 	put := inbox.Delivery{

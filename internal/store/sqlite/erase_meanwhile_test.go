@@ -71,7 +71,8 @@ func eraseMeanwhile(t *testing.T, at int) bool {
 		names, err := other.Erased(ctx, query)
 		must(err)
 		seen := func(number string) ledger.Sighting {
-			return ledger.NewSighting(tracking.Tracking{Report: tracking.Report{Status: "1"}}, ledger.Processed, tracking.Key{ReferID: ref, Number: number}, time.Now(), ledger.FromQuery)
+			return ledger.NewSighting(tracking.Tracking{Report: tracking.Report{Status: "1"}},
+				ledger.Processed, tracking.Key{ReferID: ref, Number: number}, time.Now(), ledger.FromQuery)
 		}
 		must(other.Record(ctx, []ledger.RecordedAnswer{{ReferID: ref, Asked: time.Now(), Seen: []ledger.Sighting{seen(number), seen(second)}, Raw: []byte(`{"n":"` + number + `"}`)}}))
 		put(other, 2, `"trackingNumber":"`+number+`"`)

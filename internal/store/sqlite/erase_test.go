@@ -62,7 +62,8 @@ func TestNothingOfWhatWasErasedIsLeft(t *testing.T) {
 		}}))
 	}
 	for n := range 3 { // earlier ones become versions
-		seen := ledger.NewSighting(tracking.Tracking{Report: tracking.Report{Status: "1", RouterID: "R-ERASE-77"}}, ledger.Processed, tracking.Key{ReferID: ref, Number: number}, time.Now(), ledger.FromQuery)
+		seen := ledger.NewSighting(tracking.Tracking{Report: tracking.Report{Status: "1", RouterID: "R-ERASE-77"}},
+			ledger.Processed, tracking.Key{ReferID: ref, Number: number}, time.Now(), ledger.FromQuery)
 		must(d.Record(ctx, []ledger.RecordedAnswer{{
 			ReferID: ref, Asked: time.Now(), Seen: []ledger.Sighting{seen},
 			Raw: fmt.Appendf(nil, `{"trackingNumber":%q,"n":%d}`, number, n),

@@ -109,7 +109,10 @@ func fill(t *testing.T, d *store.DB) {
 	ctx := t.Context()
 	stageAll(t, d, 10, inputOf(30))
 	if err := d.Record(ctx, []ledger.RecordedAnswer{{
-		Asked: time.Now(), Raw: []byte("{}"), Seen: []ledger.Sighting{{Key: inputOf(1)[0].Item.Key(), Seen: time.Now(), Phase: ledger.Processed, Report: tracking.Report{Status: "1"}}},
+		Asked: time.Now(), Raw: []byte("{}"), Seen: []ledger.Sighting{{
+			Key: inputOf(1)[0].Item.Key(), Seen: time.Now(), Phase: ledger.Processed,
+			Report: tracking.Report{Status: "1"},
+		}},
 	}}); err != nil {
 		t.Fatal(err)
 	}
