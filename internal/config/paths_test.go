@@ -3,7 +3,9 @@ package config_test
 import (
 	"errors"
 	"path/filepath"
+	"reflect"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -149,5 +151,32 @@ func TestListHoldsEverySetting(t *testing.T) {
 	slices.Sort(want)
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// A setting without a field in Config, or with a mistyped tag, would have its zero value for whoever reads it.
+func TestEverySettingHasAField(t *testing.T) {
+	fields := map[string]bool{}
+	var add func(prefix string, of reflect.Type)
+	add = func(prefix string, of reflect.Type) {
+		for f := range of.Fields() {
+			tag := f.Tag.Get("mapstructure")
+			if tag == "" {
+				continue
+			}
+			fields[prefix+tag] = true
+			if f.Type.Kind() == reflect.Struct {
+				add(prefix+tag+".", f.Type)
+			}
+		}
+	}
+	add("", reflect.TypeFor[config.Config]())
+	for _, s := range config.Settings() {
+		if strings.Contains(s.Key, "api_key") || s.Key == "webhook.secret" {
+			continue // read by methods, from where the user keeps them
+		}
+		if !fields[s.Key] {
+			t.Errorf("no field of Config has the tag of %s", s.Key)
+		}
 	}
 }
