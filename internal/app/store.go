@@ -119,7 +119,8 @@ func (s *Store) Received() replay.Inbox {
 	return s.Inbox
 }
 
-// ChangeWatch waits until the store of a session may have changed. The store may be created meanwhile.
+// ChangeWatch waits until the store of a session may have changed. The caller opens the store, which may be created
+// meanwhile.
 type ChangeWatch struct {
 	Session *Session
 	Hints   <-chan struct{} // has a value when there may be changes; nil for the hints of the store, if it sends any
@@ -129,13 +130,14 @@ type ChangeWatch struct {
 // latest. Once ctx has ended it returns the cause.
 func (w *ChangeWatch) Wait(ctx context.Context, rest, poll time.Duration) error {
 	due := time.Now().Add(poll)
+	w.Session.mu.Lock()
+	db := w.Session.store
+	w.Session.mu.Unlock()
+	if w.Hints == nil && db != nil {
+		w.Hints = db.Changes.Watch(ctx) // a change before Watch shows at the next poll
+	}
 	if err := pace.Sleep(ctx, rest); err != nil {
 		return err
-	}
-	if w.Hints == nil {
-		if db, err := w.Session.StoreIfAny(ctx); err == nil && db != nil {
-			w.Hints = db.Changes.Watch(ctx) // a change just before it shows at the next poll
-		}
 	}
 	pace.Wait(ctx, w.Hints, due)
 	return context.Cause(ctx)

@@ -56,7 +56,9 @@ var rooms = map[string][]string{
 	"internal/listen":  {"internal/inbox", "internal/pace", "internal/webhook"},
 	"internal/forward": {"internal/inbox", "internal/jsonscan", "internal/redact", "internal/tracking", "internal/webhook", "internal/pace"},
 	"internal/replay":  {"internal/inbox", "internal/webhook", "internal/forward"},
-	"internal/follow":  {"internal/inbox", "internal/ledger", "internal/observed", "internal/pace", "internal/tracking", "internal/webhook"},
+	"internal/follow": {
+		"internal/inbox", "internal/ledger", "internal/observed", "internal/pace", "internal/tracking", "internal/webhook",
+	},
 	"internal/inspect": {},
 
 	"internal/findings": {"internal/carriers", "internal/disk", "internal/intake", "internal/shell", "internal/tracking", "internal/xlsx"},

@@ -45,7 +45,7 @@ func died(t *testing.T, first time.Time, n int) string {
 	}
 	entries, _, err := db.ClaimEntries(t.Context(), sink.ID, n, time.Now().Add(time.Hour))
 	if err != nil || len(entries) != n {
-		t.Fatalf("%d letters, %v", len(entries), err)
+		t.Fatalf("%d entries, %v", len(entries), err)
 	}
 	for i, l := range entries {
 		o := inbox.AttemptOutcome{Disposition: inbox.GivenUp, Now: first.AddDate(0, 0, i), Status: 503, Problem: "answered 503", Reply: []byte("no\x1b[2J")}

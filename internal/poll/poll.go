@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"sync"
 	"time"
 
 	"github.com/waybill-cli/waybill/internal/pace"
@@ -83,21 +84,24 @@ func Run[K, R any](ctx context.Context, keys iter.Seq2[K, error], steps Steps[K,
 		answers: make(chan reply[K, R]), loaded: make(chan batch[K], 1), recorded: make(chan batch[K], 1),
 	}
 	defer p.later.close()
-	defer close(p.asks)
+	var workers sync.WaitGroup
 	for range max(o.Workers, 1) {
-		go func() {
+		workers.Go(func() {
 			for e := range p.asks {
 				result, err := steps.Ask(asking, e.Key)
 				p.answers <- reply[K, R]{e, result, err}
 			}
-		}()
+		})
 	}
 	p.deadline, _ = ctx.Deadline()
 	err := p.run(ctx)
 	if err != nil && ctx.Err() == nil {
 		cancel(err) // after an error the other answers are useless
 	}
-	return p.end(context.WithoutCancel(ctx), err)
+	err = p.end(context.WithoutCancel(ctx), err)
+	close(p.asks)
+	workers.Wait()
+	return err
 }
 
 type entry[K any] struct {

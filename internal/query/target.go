@@ -46,6 +46,7 @@ type Known struct {
 
 // KnownOf returns the fields by which a tracking is compared.
 func KnownOf(t Tracking) Known {
+	t.RouterID, t.Error = "", "" // not compared
 	return Known{t.Report, t.Number, t.Phase}
 }
 

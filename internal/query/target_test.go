@@ -26,8 +26,8 @@ func TestChanged(t *testing.T) {
 		want     bool
 	}{
 		{whole, whole, false},
+		// What a response lacks is no difference.
 		{whole, of(ledger.Processed, tracking.Tracking{Report: tracking.Report{Status: "7", LatestEvent: "Left"}}), false},
-		// has less
 		{of(ledger.Processed, tracking.Tracking{Report: tracking.Report{Status: "7"}}), whole, false},
 		{whole, of(ledger.Processed, tracking.Tracking{Report: tracking.Report{Status: "1"}}), true},
 		{whole, of(ledger.Processed, tracking.Tracking{Report: tracking.Report{StatusLabel: "DONE"}}), true},

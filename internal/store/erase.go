@@ -81,7 +81,9 @@ func (d *DB) findErasure(ctx context.Context, qs []tracking.Query) *erasure {
 	}
 	e.leaveShared(ctx)
 	e.findNumbersAlone(ctx)
-	e.requireIdle(ctx)
+	e.eachShipment(ctx, func(ctx context.Context, g *rebatcher, s shipment, _ *ledger.Erasure) {
+		g.t.idleRow(ctx, s) // fails if a living process is sending the row, or is about to
+	})
 	return e
 }
 
@@ -163,13 +165,6 @@ func (e *erasure) findNumbersAlone(ctx context.Context) {
 			"SELECT id FROM sightings WHERE refer_id = '' AND folded = $1", number)
 		e.all = append(e.all, some...)
 	}
-}
-
-// requireIdle fails if a living process is sending a row or is about to.
-func (e *erasure) requireIdle(ctx context.Context) {
-	e.eachShipment(ctx, func(ctx context.Context, g *rebatcher, s shipment, _ *ledger.Erasure) {
-		g.t.idleRow(ctx, s)
-	})
 }
 
 // eachShipment calls do for each shipment, several in one transaction, at whose end it recounts the batches that lost

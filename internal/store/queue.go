@@ -295,19 +295,14 @@ func (t *tx) recordRows(ctx context.Context, s ledger.BatchOutcome, run int64) {
 		return
 	}
 	for _, row := range pending {
-		t.requireInBatch(ctx, row, s.Batch)
+		var one int
+		ok := t.row(ctx, []any{&one}, "SELECT 1 FROM rows WHERE id = $1 AND batch_id = $2 AND state IS NULL", row, s.Batch)
+		t.require(ok, notInBatch(row))
 	}
 	b := t.readBatch(ctx, s.Batch)
 	g := t.newRebatcher(run, int64(len(pending)))
 	g.move(ctx, b, pending...)
 	g.finish(ctx)
-}
-
-// requireInBatch fails unless the row is in the batch and has no state of its own.
-func (t *tx) requireInBatch(ctx context.Context, row, batch int64) {
-	var one int
-	ok := t.row(ctx, []any{&one}, "SELECT 1 FROM rows WHERE id = $1 AND batch_id = $2 AND state IS NULL", row, batch)
-	t.require(ok, notInBatch(row))
 }
 
 func notInBatch(row int64) error {

@@ -55,13 +55,15 @@ func (e *firstError) require(found bool, missing error) {
 	}
 }
 
-// lock returns the result of a method of [Owners], the zero value after an error.
-func lock[T any](e *firstError, fail func(op string, err error) error, do func() (T, error)) (v T) {
+// askOwners returns the result of a method of [Owners], the zero value after an error.
+func askOwners[T any](e *firstError, fail func(op string, err error) error, ask func() (T, error)) (answer T) {
 	if e.err == nil {
-		v, e.err = do()
-		e.err = fail("lock", e.err)
+		v, err := ask()
+		if e.err = fail("lock", err); e.err == nil {
+			return v
+		}
 	}
-	return v
+	return answer
 }
 
 // value returns the only column of a query for one row, the zero value if there is no row.
@@ -206,7 +208,7 @@ func (d *DB) read(ctx context.Context, ask func() (again bool, err error)) error
 
 func (r *reader) isAlive(ctx context.Context, owner string) bool {
 	isAlive := func() (bool, error) { return r.d.engine.Owners.IsAlive(ctx, r.d.engine.Readers, owner) }
-	return lock(&r.firstError, r.d.fail, isAlive)
+	return askOwners(&r.firstError, r.d.fail, isAlive)
 }
 
 // owners returns a function that reports whether an owner is alive, and looks each one up once.

@@ -64,17 +64,17 @@ func (t *tx) direct(write func(*sql.Conn) error) {
 	}
 }
 
-func (t *tx) owner() string { return lock(&t.firstError, t.w.engine.Fail, t.w.engine.Owners.Name) }
+func (t *tx) owner() string { return askOwners(&t.firstError, t.w.engine.Fail, t.w.engine.Owners.Name) }
 
 func (t *tx) isAlive(ctx context.Context, name string) bool {
 	isAlive := func() (bool, error) { return t.w.engine.Owners.IsAlive(ctx, t.w.conn, name) }
-	return lock(&t.firstError, t.w.engine.Fail, isAlive)
+	return askOwners(&t.firstError, t.w.engine.Fail, isAlive)
 }
 
 // fence reports whether an owner is dead. If so, it stays dead.
 func (t *tx) fence(ctx context.Context, name string) bool {
 	fence := func() (bool, error) { return t.w.engine.Owners.Fence(ctx, t.w.conn, name) }
-	dead := lock(&t.firstError, t.w.engine.Fail, fence)
+	dead := askOwners(&t.firstError, t.w.engine.Fail, fence)
 	t.changed = t.changed || dead
 	return dead
 }

@@ -22,8 +22,7 @@ type Checkpoint struct {
 	Raw json.RawMessage `json:"-"` // the object as sent, including unknown members
 }
 
-// Report is what the service says about the present state of a shipment, and what of an answer is stored with its
-// tracking. Fields that the answer lacks are empty.
+// Report is what the service says about the present state of a shipment. Fields that an answer lacks are empty.
 //
 // Interface: Webhook delivery data object (`data` inside each delivered event).
 type Report struct {
@@ -33,7 +32,7 @@ type Report struct {
 	StatusTrack string // such as delivered
 	LatestEvent string
 	LatestTime  string // as sent, UTC
-	Error       string // JSON literal of a non-null error
+	Error       string // JSON literal of a non-null error, empty if none
 }
 
 // Tracking is the status and timeline of one shipment, as an answer has them. Fields that the answer lacks are empty.

@@ -32,7 +32,7 @@ func wakeOnEvents(ctx context.Context, c *command.Call) (wake <-chan struct{}, s
 			if err != nil && ctx.Err() == nil {
 				c.IO.Detail("Received events not read: %v", err) // the service is queried anyway
 			}
-			if err == nil && last > applied {
+			if err == nil && last != applied {
 				applied = last
 				pace.Notify(signal)
 			}

@@ -445,7 +445,7 @@ func TestSumsHideNoProblem(t *testing.T) {
 	}
 }
 
-// What a report says reaches JSON by way of the store: a field that somebody forgot to pass on would be missing.
+// What a report says reaches JSON by way of a sighting: a field that somebody forgot to pass on would be missing.
 func TestEveryFieldOfAReportIsShown(t *testing.T) {
 	var report tracking.Report
 	fields := reflect.ValueOf(&report).Elem()

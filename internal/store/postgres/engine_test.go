@@ -649,7 +649,8 @@ func TestProcessStoppedInTheMiddleOfAStatement(t *testing.T) {
 			goOn, ended := make(chan struct{}), make(chan error)
 			defer close(goOn)
 			go func() {
-				ended <- load(t.Context(), x.conn, "outbox_numbers", []string{"sink", "folded", "entry"}, 1, func(args []any, _ int) []any {
+				columns := []string{"sink", "folded", "entry"}
+				ended <- load(t.Context(), x.conn, "outbox_numbers", columns, 1, func(args []any, _ int) []any {
 					<-goOn
 					return append(args, int64(1), "", int64(0))
 				})
