@@ -105,12 +105,6 @@ func (s *Session) ExistingStore(ctx context.Context) (*Store, error) {
 	return opened, err
 }
 
-// Received returns the received deliveries: none if there is no store.
-func (s *Session) Received(ctx context.Context) (replay.Inbox, error) {
-	opened, err := s.ExistingStore(ctx)
-	return opened.Received(), err
-}
-
 // Received returns the deliveries of the store; a nil store has none.
 func (s *Store) Received() replay.Inbox {
 	if s == nil {

@@ -47,7 +47,7 @@ func Read(number string) Reading {
 	var open, loose Form // without a check digit; loose ones are known only by length
 	prefixed := false
 	for _, f := range forms() {
-		if !f.pattern.MatchString(s) {
+		if !f.matches(s) {
 			continue
 		}
 		named := f.named(s)
@@ -79,7 +79,7 @@ func Read(number string) Reading {
 // Has reports whether a number has a form that match accepts, whatever its check digit.
 func Has(number string, match func(Form) bool) bool {
 	s := clean(number)
-	return slices.ContainsFunc(forms(), func(f *form) bool { return f.pattern.MatchString(s) && match(f.named(s)) })
+	return slices.ContainsFunc(forms(), func(f *form) bool { return f.matches(s) && match(f.named(s)) })
 }
 
 // Any reports whether match accepts any form of a named carrier.

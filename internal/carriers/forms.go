@@ -4,6 +4,7 @@ import (
 	"cmp"
 	_ "embed" // the tables
 	"regexp"
+	"regexp/syntax"
 	"strconv"
 	"strings"
 	"sync"
@@ -16,6 +17,34 @@ type form struct {
 	from    int               // the check digit's rule covers the text from this character
 	prepend string            // and this text before it
 	fits    func(string) bool // nil without a published rule
+
+	least, most int // length of numbers
+}
+
+func (f *form) matches(s string) bool {
+	return f.least <= len(s) && len(s) <= f.most && f.pattern.MatchString(s)
+}
+
+// lengths returns the least and the largest length of what a pattern without * and + matches.
+func lengths(re *syntax.Regexp) (least, most int) {
+	for i, sub := range re.Sub {
+		if a, b := lengths(sub); re.Op == syntax.OpAlternate && i > 0 {
+			least, most = min(least, a), max(most, b)
+		} else {
+			least, most = least+a, most+b
+		}
+	}
+	switch re.Op {
+	case syntax.OpLiteral:
+		return len(re.Rune), len(re.Rune)
+	case syntax.OpCharClass:
+		return 1, 1
+	case syntax.OpQuest:
+		least = 0
+	case syntax.OpRepeat:
+		least, most = least*re.Min, most*re.Max
+	}
+	return least, most
 }
 
 // formTable has one form per line: carrier, name, pattern, rule, index of the first character that the rule covers,
@@ -38,6 +67,8 @@ var forms = sync.OnceValue(func() []*form {
 		columns := strings.Split(strings.TrimRight(line, "\n"), "\t")
 		f := &form{fits: rules[columns[3]], prepend: columns[5]}
 		f.pattern = regexp.MustCompile("^(?:" + patternSigns.Replace(columns[2]) + ")$")
+		parsed, _ := syntax.Parse(f.pattern.String(), syntax.Perl) // as it was compiled
+		f.least, f.most = lengths(parsed)
 		f.from, _ = strconv.Atoi(columns[4]) // empty for the first character
 		f.Form = Form{
 			Carrier: columns[0], Name: columns[1], Source: columns[7],

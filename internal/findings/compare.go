@@ -88,12 +88,6 @@ func (c *Collector) compareNumber(rows []entry) {
 	}
 }
 
-func (c *Collector) compareOrders() error {
-	return eachPart(&c.keeper.orders, func(list []entry) {
-		grouped(list, func(e entry) string { return foldOrder(e.order) }, c.compareOrder)
-	})
-}
-
 func (c *Collector) compareOrder(rows []entry) {
 	first := rows[0]
 	numbers := map[string]bool{}

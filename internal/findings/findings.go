@@ -273,7 +273,10 @@ func (c *Collector) Finish() (*Report, error) {
 	if err := c.keeper.end(); err != nil {
 		return nil, fmt.Errorf("compare the rows: %w", err)
 	}
-	if err := errors.Join(c.compareNumbers(), c.compareOrders()); err != nil {
+	byOrder := func(list []entry) {
+		grouped(list, func(e entry) string { return foldOrder(e.order) }, c.compareOrder)
+	}
+	if err := errors.Join(c.compareNumbers(), eachPart(&c.keeper.orders, byOrder)); err != nil {
 		return nil, err
 	}
 	c.reportUnknownCarriers()

@@ -230,7 +230,8 @@ func (t *table) checkSwallowedRows() {
 		}
 		lines := bytes.FieldsFunc(text, func(r rune) bool { return r == '\n' || r == '\r' })
 		joined := i <= max(t.cols.last, t.cols.ref) && t.joinsRows(lines, i)
-		if !joined && !t.hasRow(lines) {
+		isRow := func(line []byte) bool { return bytes.Count(line, []byte{t.scan.delim}) >= max(len(t.cols.header)-1, 1) }
+		if !joined && !slices.ContainsFunc(lines[min(1, len(lines)):], isRow) {
 			continue
 		}
 		first := t.rec.line + t.scan.countLineEnds(t.rec.raw[:c.start])
@@ -257,13 +258,6 @@ func (t *table) joinsRows(lines [][]byte, at int) bool {
 	}
 	before, after := len(t.cols.header)-1-at, at
 	return len(lines) > 1 && bytes.Count(lines[0], delim) == before && bytes.Count(lines[len(lines)-1], delim) == after
-}
-
-// hasRow reports whether one of the lines of a cell, except the first, has as many cells as a row.
-func (t *table) hasRow(lines [][]byte) bool {
-	return slices.ContainsFunc(lines[min(1, len(lines)):], func(line []byte) bool {
-		return bytes.Count(line, []byte{t.scan.delim}) >= max(len(t.cols.header)-1, 1)
-	})
 }
 
 func plural(n int, noun string) string {

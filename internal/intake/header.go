@@ -106,7 +106,8 @@ func (t *table) preamble() (sep byte, err error) {
 		default:
 			return sep, nil
 		}
-		t.scan.skip(after)
+		t.scan.win.drop(after)
+		t.scan.line++
 	}
 }
 

@@ -51,11 +51,6 @@ type scanner struct {
 
 func newScanner(win *window) *scanner { return &scanner{win: win, line: 1} }
 
-func (s *scanner) skip(after int) {
-	s.win.drop(after)
-	s.line++
-}
-
 // skipBlank drops lines of spaces. It drops a line end only once the next byte is known: CRLF is one line end.
 func (s *scanner) skipBlank() {
 	for {

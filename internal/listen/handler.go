@@ -50,6 +50,7 @@ func (r *Receiver) serve(w http.ResponseWriter, req *http.Request) {
 	if hasAmbiguousEnd(req) {
 		w.Header().Set("Connection", "close")
 	}
+	encodes := func(coding string) bool { return coding != "" && !strings.EqualFold(coding, "identity") }
 	switch {
 	case headerSize(req) > maxHeader:
 		r.reject(w, req, http.StatusRequestHeaderFieldsTooLarge, "header too large")
@@ -62,7 +63,7 @@ func (r *Receiver) serve(w http.ResponseWriter, req *http.Request) {
 	case req.Method != http.MethodPost && req.ContentLength == 0:
 		w.Header().Set("Allow", "GET, HEAD, POST")
 		r.reject(w, req, http.StatusMethodNotAllowed, "method not allowed")
-	case isEncoded(req.Header):
+	case slices.ContainsFunc(req.Header.Values("Content-Encoding"), encodes):
 		r.reject(w, req, http.StatusUnsupportedMediaType, "compressed bodies are not accepted")
 	case req.ContentLength > r.o.MaxBody:
 		r.reject(w, req, http.StatusRequestEntityTooLarge, "body too large")
@@ -242,12 +243,6 @@ func answer(w http.ResponseWriter, status int, text string) {
 // chunked request, and ignores a Transfer-Encoding of HTTP/1.0.
 func hasAmbiguousEnd(req *http.Request) bool {
 	return len(req.TransferEncoding) > 0 || !req.ProtoAtLeast(1, 1)
-}
-
-func isEncoded(h http.Header) bool {
-	return slices.ContainsFunc(h.Values("Content-Encoding"), func(v string) bool {
-		return v != "" && !strings.EqualFold(v, "identity")
-	})
 }
 
 // headerSize returns the size of the header, without optional space around values.

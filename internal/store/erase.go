@@ -245,15 +245,11 @@ func (e *erasure) eraseShipments(ctx context.Context) {
 		if s.row > 0 {
 			g.t.eraseRow(ctx, g, s, done)
 		} else {
-			g.t.eraseSighting(ctx, s.sighting, done)
+			g.t.exec(ctx, insertCounts+" SELECT CASE refer_id WHEN '' THEN -1 ELSE 0 END, status_id, carrier, "+
+				transitDays+", -1 FROM sightings s WHERE s.id = $1"+onKnownCount, s.sighting)
+			done.Trackings += g.t.exec(ctx, "DELETE FROM sightings WHERE id = $1", s.sighting)
 		}
 	})
-}
-
-func (t *tx) eraseSighting(ctx context.Context, id int64, done *ledger.Erasure) {
-	t.exec(ctx, insertCounts+" SELECT CASE refer_id WHEN '' THEN -1 ELSE 0 END, status_id, carrier, "+
-		transitDays+", -1 FROM sightings s WHERE s.id = $1"+onKnownCount, id)
-	done.Trackings += t.exec(ctx, "DELETE FROM sightings WHERE id = $1", id)
 }
 
 // eraseRow removes a row, its tracking, and its mentions. g.finish recounts its batch.

@@ -68,13 +68,13 @@ func runExport(ctx context.Context, call *command.Call, o exportOptions) error {
 	if err := cmp.Or(err, afterErr, filterErr); err != nil {
 		return err
 	}
-	in, err := call.Received(ctx)
+	db, err := call.ExistingStore(ctx)
 	if err != nil {
 		return err
 	}
-	deliveries := replay.Deliveries(ctx, in, replay.OldestFirst)
+	deliveries := replay.Deliveries(ctx, db.Received(), replay.OldestFirst)
 	if len(o.IDs) > 0 {
-		deliveries = replay.Whole(ctx, in, o.IDs...)
+		deliveries = replay.Whole(ctx, db.Received(), o.IDs...)
 	}
 	call.Out.Whole()
 	list, written, pruned := call.Out.BeginList(), 0, 0
@@ -83,7 +83,7 @@ func runExport(ctx context.Context, call *command.Call, o exportOptions) error {
 			return nil
 		}
 		if o.Filter != "" {
-			if ok, err := matches(ctx, in, filter, d.Seq); err != nil || !ok {
+			if ok, err := matches(ctx, db.Received(), filter, d.Seq); err != nil || !ok {
 				return err
 			}
 		}

@@ -40,13 +40,13 @@ are equal, and 6 if they differ. White space and the order of members do not cou
 }
 
 func runDiff(ctx context.Context, c *command.Call, ids []string) error {
-	in, err := c.Received(ctx)
+	db, err := c.ExistingStore(ctx)
 	if err != nil {
 		return err
 	}
 	var values [2]any
 	for i, id := range ids {
-		e, err := replay.FindEvent(ctx, in, id)
+		e, err := replay.FindEvent(ctx, db.Received(), id)
 		if err == nil && e.Raw == nil {
 			err = fmt.Errorf("event %q: %w", id, replay.ErrPruned)
 		}

@@ -69,11 +69,11 @@ func showDelivery(ctx context.Context, c *command.Call, id string, o showOptions
 		return command.Usagef("omit --jq and -o; `waybill events export` writes bodies as JSON",
 			"--raw writes bytes as they came, in no other form")
 	}
-	in, err := c.Received(ctx)
+	db, err := c.ExistingStore(ctx)
 	if err != nil {
 		return err
 	}
-	d, err := replay.Find(ctx, in, id)
+	d, err := replay.Find(ctx, db.Received(), id)
 	if err != nil {
 		return err
 	}

@@ -140,12 +140,12 @@ func (w *eventWait) events(ctx context.Context) iter.Seq2[inbox.Event, error] {
 	return func(yield func(inbox.Event, error) bool) {
 		err, changes := context.Cause(ctx), app.ChangeWatch{Session: w.session}
 		for ; err == nil; err = changes.Wait(ctx, minInterval, pollInterval) {
-			in, err := w.session.Received(ctx)
+			db, err := w.session.ExistingStore(ctx)
 			if err != nil {
 				yield(inbox.Event{}, cmp.Or(context.Cause(ctx), err))
 				return
 			}
-			for e, err := range in.Events(ctx, w.query) {
+			for e, err := range db.Received().Events(ctx, w.query) {
 				if err != nil {
 					yield(e, cmp.Or(context.Cause(ctx), err))
 					return

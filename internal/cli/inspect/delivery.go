@@ -13,7 +13,6 @@ import (
 	"github.com/waybill-cli/waybill/internal/cli/view"
 	"github.com/waybill-cli/waybill/internal/forward"
 	"github.com/waybill-cli/waybill/internal/inbox"
-	"github.com/waybill-cli/waybill/internal/inspect"
 	"github.com/waybill-cli/waybill/internal/replay"
 	"github.com/waybill-cli/waybill/internal/webhook"
 )
@@ -134,11 +133,6 @@ func (p *Page) showDelivery(r *http.Request) (any, error) {
 	}
 	j.eventsJSON, err = p.events(r.Context(), d, 0)
 	return j, err
-}
-
-func (p *Page) downloadBody(r *http.Request) (any, error) {
-	d, err := p.findWhole(r)
-	return inspect.File{Name: bodyFile(d.Delivery), Body: d.Body}, err
 }
 
 func bodyFile(d replay.Delivery) string {

@@ -99,7 +99,10 @@ func (p *Page) Routes() []inspect.Route {
 	return []inspect.Route{
 		get("/deliveries", func(r *http.Request) (any, error) { return p.listDeliveries(r) }),
 		get("/deliveries/{id}", p.showDelivery),
-		get("/deliveries/{id}/body", p.downloadBody),
+		get("/deliveries/{id}/body", func(r *http.Request) (any, error) {
+			d, err := p.findWhole(r)
+			return inspect.File{Name: bodyFile(d.Delivery), Body: d.Body}, err
+		}),
 		get("/deliveries/{id}/events", p.showEvents),
 		get("/deliveries/{id}/diagnosis", p.diagnose),
 		get("/deliveries/{id}/curl", p.curl),

@@ -177,7 +177,7 @@ func (l *learning) samples(ctx context.Context, s *app.Session, o learnOptions) 
 		err := eachCapture(ctx, s, o.From, add)
 		return all, err
 	}
-	in, err := s.Received(ctx)
+	db, err := s.ExistingStore(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -192,7 +192,7 @@ func (l *learning) samples(ctx context.Context, s *app.Session, o learnOptions) 
 		}
 		return len(all) < o.Last
 	}
-	for d, err := range replay.Whole(ctx, in, o.IDs...) {
+	for d, err := range replay.Whole(ctx, db.Received(), o.IDs...) {
 		if err != nil {
 			return nil, err
 		}
@@ -204,7 +204,7 @@ func (l *learning) samples(ctx context.Context, s *app.Session, o learnOptions) 
 		return all, nil
 	}
 	// Genuine deliveries were refused if a wrong scheme was enforced.
-	refused, err := replay.Refused(ctx, in)
+	refused, err := replay.Refused(ctx, db.Received())
 	for _, d := range refused {
 		if !addStored(d) {
 			break

@@ -173,12 +173,12 @@ func unverified(hint, next, format string, args ...any) error {
 
 // newestUnverified returns the newest unverified or refused delivery, or a usage error if there is none.
 func newestUnverified(ctx context.Context, s *app.Session) (replay.Delivery, error) {
-	in, err := s.Received(ctx)
+	db, err := s.ExistingStore(ctx)
 	if err != nil {
 		return replay.Delivery{}, err
 	}
 	var newest replay.Delivery
-	for d, err := range replay.Whole(ctx, in) {
+	for d, err := range replay.Whole(ctx, db.Received()) {
 		if err != nil {
 			return newest, err
 		}
@@ -187,7 +187,7 @@ func newestUnverified(ctx context.Context, s *app.Session) (replay.Delivery, err
 			break
 		}
 	}
-	refused, err := replay.Refused(ctx, in)
+	refused, err := replay.Refused(ctx, db.Received())
 	if err != nil {
 		return newest, err
 	}

@@ -134,11 +134,11 @@ func (o *selection) each(ctx context.Context, s *app.Session, verify func(string
 	case o.From != "":
 		return eachCapture(ctx, s, o.From, verify)
 	}
-	in, err := s.Received(ctx)
+	db, err := s.ExistingStore(ctx)
 	if err != nil {
 		return err
 	}
-	return command.Each(replay.Whole(ctx, in, o.IDs...), func(d replay.Delivery) error {
+	return command.Each(replay.Whole(ctx, db.Received(), o.IDs...), func(d replay.Delivery) error {
 		verify(d.ID(), d.Sample())
 		return nil
 	})
@@ -266,11 +266,11 @@ func (o *selection) delivery(ctx context.Context, s *app.Session) (string, webho
 		d, err := newestUnverified(ctx, s)
 		return d.ID(), d.Sample(), err
 	}
-	in, err := s.Received(ctx)
+	db, err := s.ExistingStore(ctx)
 	if err != nil {
 		return "", webhook.Sample{}, err
 	}
-	d, err := replay.FindWhole(ctx, in, o.IDs[0])
+	d, err := replay.FindWhole(ctx, db.Received(), o.IDs[0])
 	return d.ID(), d.Sample(), err
 }
 

@@ -47,8 +47,7 @@ func wakeOnEvents(ctx context.Context, c *command.Call) (wake <-chan struct{}, s
 	}
 }
 
-// applyEvents applies the events of the store, unless applied is the number of the last one. It returns that number; 0
-// if there is no store.
+// applyEvents applies events unless applied is the last one. It returns the last one's number; 0 without a store.
 func applyEvents(ctx context.Context, c *command.Call, applied int64) (last int64, err error) {
 	db, err := c.StoreIfAny(ctx)
 	if err != nil || db == nil {
