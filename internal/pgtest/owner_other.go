@@ -4,5 +4,6 @@ package pgtest
 
 import "os/exec"
 
-func asOwner(*exec.Cmd) error  { return ErrMissing }
-func giveToOwner(string) error { return ErrMissing }
+func asOwner(*exec.Cmd) error      { return ErrMissing }
+func giveToOwner(string) error     { return ErrMissing }
+func ownerRemovesFrom(string) bool { return true }

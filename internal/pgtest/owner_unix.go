@@ -51,3 +51,13 @@ func giveToOwner(path string) error {
 	}
 	return os.Chown(path, uid, os.Getegid())
 }
+
+// ownerRemovesFrom reports whether the server's user can remove its own files
+// from a folder of ours.
+func ownerRemovesFrom(folder string) bool {
+	if os.Geteuid() != 0 {
+		return true
+	}
+	info, err := os.Stat(folder)
+	return err == nil && info.Mode().Perm()&0o002 != 0
+}

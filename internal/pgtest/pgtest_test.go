@@ -249,7 +249,8 @@ func TestConfigureAndTCP(t *testing.T) {
 	}
 }
 
-// TestNoServerIsLeft kills a process that has a server.
+// TestNoServerIsLeft kills a process that has a server: also one whose
+// temporary files are in a folder where only we may write.
 func TestNoServerIsLeft(t *testing.T) {
 	t.Parallel()
 	if os.Getenv("PGTEST_VICTIM") == "1" {
@@ -261,8 +262,17 @@ func TestNoServerIsLeft(t *testing.T) {
 	if _, ok := pgtest.URL(t); !ok {
 		return
 	}
+	for _, temporary := range []string{os.TempDir(), t.TempDir()} {
+		killWithServer(t, temporary)
+	}
+}
+
+// killWithServer starts this test again with that folder for temporary files,
+// kills it once it has a server, and waits until the server is gone.
+func killWithServer(t *testing.T, temporary string) {
+	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestNoServerIsLeft$")
-	cmd.Env = append(os.Environ(), "PGTEST_VICTIM=1")
+	cmd.Env = append(os.Environ(), "PGTEST_VICTIM=1", "TMPDIR="+temporary)
 	output, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

@@ -94,7 +94,7 @@ func newServer(ctx context.Context, settings []string) (_ *Server, err error) {
 // newFolder makes the folder of a private server, and starts its watchdog.
 func newFolder(ctx context.Context) (*Server, error) {
 	root := os.TempDir()
-	if len(root) > 60 {
+	if len(root) > 60 || !ownerRemovesFrom(root) {
 		root = "/tmp" // the name of a socket has 107 bytes at most
 	}
 	folder, err := os.MkdirTemp(root, "pgtest-")
