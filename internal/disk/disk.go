@@ -119,7 +119,6 @@ func (s *Spill) Parts(do func(records []byte) error) error {
 
 // Close removes the stored records.
 func (s *Spill) Close() {
-	if s.file != nil {
-		_ = s.file.Close() // nobody reads it again
-	}
+	_ = s.file.Close() // nobody reads it again; nil while everything was in memory
+	*s = Spill{}
 }

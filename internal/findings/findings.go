@@ -362,7 +362,5 @@ func (c *Collector) Close() {
 	_ = c.keeper.end() // Finish returns its error
 	c.keeper.numbers.Close()
 	c.keeper.orders.Close()
-	if c.spool != nil {
-		_ = c.spool.Close() // nobody reads it again
-	}
+	_ = c.spool.Close() // nobody reads it again; nil while all are held
 }
