@@ -14,6 +14,7 @@ type form struct {
 	Form
 
 	pattern *regexp.Regexp
+	prefix  string            // that the pattern begins with
 	from    int               // the check digit's rule covers the text from this character
 	prepend string            // and this text before it
 	fits    func(string) bool // nil without a published rule
@@ -22,7 +23,7 @@ type form struct {
 }
 
 func (f *form) matches(s string) bool {
-	return f.least <= len(s) && len(s) <= f.most && f.pattern.MatchString(s)
+	return f.least <= len(s) && len(s) <= f.most && strings.HasPrefix(s, f.prefix) && f.pattern.MatchString(s)
 }
 
 // lengths returns the least and the largest length of what a pattern without * and + matches.
@@ -69,6 +70,7 @@ var forms = sync.OnceValue(func() []*form {
 		f.pattern = regexp.MustCompile("^(?:" + patternSigns.Replace(columns[2]) + ")$")
 		parsed, _ := syntax.Parse(f.pattern.String(), syntax.Perl) // as it was compiled
 		f.least, f.most = lengths(parsed)
+		f.prefix, _ = f.pattern.LiteralPrefix()
 		f.from, _ = strconv.Atoi(columns[4]) // empty for the first character
 		f.Form = Form{
 			Carrier: columns[0], Name: columns[1], Source: columns[7],

@@ -42,9 +42,10 @@ func foldOrder(s string) string { return tracking.FoldStatus(s) }
 
 // compareNumbers compares rows by number. It also reports findings that depend on the counts of all numbers.
 func (c *Collector) compareNumbers() error {
+	usual := c.lengths.usual()
 	return eachPart(&c.keeper.numbers, func(list []entry) {
 		for _, e := range list {
-			c.reportLostZeros(e)
+			c.reportLostZeros(e, usual)
 			c.reportUnlike(e)
 		}
 		grouped(list, func(e entry) string { return tracking.FoldNumber(e.number) }, c.compareNumber)
@@ -141,10 +142,9 @@ func (l *lengths) usual() int {
 	return 0
 }
 
-// reportLostZeros reports a number that is shorter than nearly all others, if some of those begin with a zero, or if
-// its check digit fits only with zeros before it.
-func (c *Collector) reportLostZeros(e entry) {
-	usual := c.lengths.usual()
+// reportLostZeros reports a number that is shorter than the usual length, if some of that length begin with a zero, or
+// if its check digit fits only with zeros before it.
+func (c *Collector) reportLostZeros(e entry, usual int) {
 	missing := usual - len(e.number)
 	if missing < 1 || missing > mostZeros || !allDigits(e.number) {
 		return

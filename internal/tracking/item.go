@@ -133,7 +133,7 @@ func (r Report) HasStatus(want string) bool {
 // separates reports whether r is white space, dash punctuation, a soft hyphen or a minus sign.
 func separates(r rune) bool {
 	if r < utf8.RuneSelf {
-		return r == '-' || unicode.IsSpace(r)
+		return r == '-' || r == ' ' || '\t' <= r && r <= '\r'
 	}
 	return r == '\u00ad' || r == '\u2212' || unicode.IsSpace(r) || unicode.Is(unicode.Pd, r)
 }
