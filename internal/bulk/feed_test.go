@@ -12,11 +12,11 @@ import (
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
-// feed begins to stage rows in batches of ten, forty before the first request.
+// feed begins to stage rows in batches of ten.
 func feed(t *testing.T, db *store.DB, src iter.Seq2[ledger.Entry, error]) *bulk.Feed {
 	t.Helper()
 	plan := ledger.Plan{Files: []string{"orders.csv"}, Mode: ledger.Async, BatchSize: 10}
-	f, err := bulk.BeginFeed(t.Context(), t.Context(), db, plan, src, 40, bulk.StageChecks{})
+	f, err := bulk.BeginFeed(t.Context(), t.Context(), db, plan, src, bulk.StageChecks{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -149,7 +149,7 @@ func TestFeedThatFailsAtOnceLeavesNothing(t *testing.T) {
 	none := make(chan struct{})
 	close(none)
 	plan := ledger.Plan{Files: []string{"orders.csv"}, Mode: ledger.Async, BatchSize: 10}
-	if _, err := bulk.BeginFeed(t.Context(), t.Context(), db, plan, after(t, 100, 30, none, failed), 40, bulk.StageChecks{}); !errors.Is(err, failed) {
+	if _, err := bulk.BeginFeed(t.Context(), t.Context(), db, plan, after(t, 100, 5, none, failed), bulk.StageChecks{}); !errors.Is(err, failed) {
 		t.Errorf("err = %v", err)
 	}
 	for sum, err := range db.Runs(t.Context(), 0) {

@@ -20,7 +20,7 @@ import (
 // Bounds of how many entries the ledger gets at once. Larger chunks write fewer pages of its index twice, but block
 // other writers, and those who send the rows staged before need to write.
 const (
-	stageChunk    = 16384
+	stageChunk    = 8192
 	minStageChunk = 1024
 	stageTime     = 100 * time.Millisecond // target duration of a chunk
 )
@@ -145,11 +145,11 @@ type Feed struct {
 	run       atomic.Pointer[ledger.Run]
 }
 
-// BeginFeed begins to stage all entries of src, which must not contradict each other. It returns once the first
-// portion, of up to first entries, is in the ledger and the run is visible. An error before that leaves nothing
-// behind. The caller must call [Feed.Wait]. ctx ends the wait for other processes that stage, hard the feed.
+// BeginFeed begins to stage all entries of src, which must not contradict each other. It returns once the entries of
+// the first batch are in the ledger and the run is visible. An error before that leaves nothing behind. The caller must
+// call [Feed.Wait]. ctx ends the wait for other processes that stage, hard the feed.
 func BeginFeed(
-	ctx, hard context.Context, store ledger.Stager, plan ledger.Plan, src Entries, first int, v StageChecks,
+	ctx, hard context.Context, store ledger.Stager, plan ledger.Plan, src Entries, v StageChecks,
 ) (*Feed, error) {
 	staging, err := store.Stage(ctx, plan)
 	if err != nil {
@@ -164,7 +164,7 @@ func BeginFeed(
 		defer close(f.full)
 		var once sync.Once
 		a := &adder{staging: staging, conflict: v.Conflict}
-		a.size.Store(int64(first))
+		a.size.Store(int64(plan.BatchSize))
 		a.added = func() {
 			once.Do(func() { begun <- true })
 			f.put(staging.Full())

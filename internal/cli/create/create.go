@@ -351,14 +351,14 @@ func (c *creation) send(ctx context.Context) error {
 		return err
 	}
 	c.Store, c.Rows, c.Invalid = db, c.checked.Valid, c.checked.Invalid
-	first := max(c.Policy.Workers, 2) * c.plan.BatchSize // a batch for each worker
-	if !c.plan.CheckFirst && c.checked.Valid > int64(first) {
+	few := max(c.Policy.Workers, 2) * c.plan.BatchSize // a batch for each worker
+	if !c.plan.CheckFirst && c.checked.Valid > int64(few) {
 		// More than a few batches, and no rows to query first: rows are sent while others are staged.
 		hard, cancel := send.Hard(ctx, c.Call)
 		defer cancel()
 		c.in.Sending = true
 		stager := waitingStager{db.Stager, c.Call.Session}
-		if c.Feed, err = bulk.BeginFeed(ctx, hard, stager, c.plan, c.in.Entries(hard), first, c.stageChecks()); err != nil {
+		if c.Feed, err = bulk.BeginFeed(ctx, hard, stager, c.plan, c.in.Entries(hard), c.stageChecks()); err != nil {
 			return err
 		}
 		defer func() { _ = c.Feed.Wait() }() // the run has reported its error
