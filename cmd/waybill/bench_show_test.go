@@ -4,7 +4,6 @@ import (
 	"encoding/csv"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"math"
 	"net/http"
 	"net/url"
@@ -97,8 +96,8 @@ func askBare(client *http.Client, address, ref string) (a answered, err error) {
 // delivered is the answer about an order that [orders] wrote: 1.5 KB with five
 // checkpoints.
 func delivered(refer string) string {
-	number := fmt.Sprintf("94001%016s7", strings.TrimPrefix(refer, "ORD-"))
-	return strings.NewReplacer("REFER", refer, "NUMBER", number).Replace(deliveredAnswer)
+	i, _ := strconv.Atoi(strings.TrimPrefix(refer, "ORD-"))
+	return strings.NewReplacer("REFER", refer, "NUMBER", parcelNumber(i)).Replace(deliveredAnswer)
 }
 
 const deliveredAnswer = `{"data":{"carrierCode":"usps","detail":{"statusSummary":"Delivered, front door","trackingEvents":[` +

@@ -3,7 +3,6 @@ package main_test
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -39,7 +38,7 @@ type pair struct{ refer, number string }
 func pairs(n int, refer func(int) string) []pair {
 	all := make([]pair, n)
 	for i := range all {
-		all[i] = pair{refer(i), fmt.Sprintf("94001%016d7", i)}
+		all[i] = pair{refer(i), parcelNumber(i)}
 	}
 	return all
 }

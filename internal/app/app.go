@@ -91,7 +91,7 @@ func (a *App) Session(ctx context.Context, flags []config.Flag) (*Session, error
 	}
 	gate := pace.New(cfg.Concurrency, cfg.Rate)
 	if cfg.Origin("concurrency").Level != config.FromDefault {
-		gate.Full()
+		gate.Begin(cfg.Concurrency)
 	}
 	return &Session{
 		IO: a.IO, Config: cfg, Gate: gate, app: a, sources: sources,

@@ -22,6 +22,7 @@ const (
 	// how long they may stay unchanged.
 	otherPoll     = 250 * time.Millisecond
 	otherPatience = 10 * time.Minute
+	provenWindow  = 4 // requests in flight from the start, for a proven account
 
 	// countEvery is the time between two counts of the rows while batches are recorded.
 	countEvery = 2 * time.Second
@@ -167,7 +168,7 @@ func (j *Job) Execute(ctx, soft context.Context) (requests int64, err error) {
 		_, err = j.Ledger.CheckPending(soft, j.Run.ID)
 	}
 	if j.prover.knowsAccount() {
-		j.Gate.Full() // the first batches need not be sent one at a time
+		j.Gate.Begin(provenWindow) // the first batches need not be sent one at a time
 	}
 	if err == nil && j.RetryAbsent {
 		err = j.reconciler.checkAccepted(soft)

@@ -95,7 +95,7 @@ func TestDefaults(t *testing.T) {
 		{"base_url", c.BaseURL, ""},
 		{"timeout", c.Timeout, time.Duration(0)},
 		{"request_timeout", c.RequestTimeout, time.Duration(0)},
-		{"concurrency", c.Concurrency, 4},
+		{"concurrency", c.Concurrency, 8},
 		{"batch_size", c.BatchSize, 0},
 		{"rate", c.Rate, 0.0},
 		{"query.tracking_number_param", c.Query.TrackingNumberParam, "trackingNumber"},
@@ -141,7 +141,7 @@ func TestPrecedence(t *testing.T) {
 		want   int
 		origin func(place) string
 	}{
-		{"nothing", nil, nil, nil, 4, func(place) string { return "default" }},
+		{"nothing", nil, nil, nil, 8, func(place) string { return "default" }},
 		{"user", []func(place){user}, nil, nil, 5, place.userPath},
 		{"profile over user", []func(place){user}, profile, nil, 6, func(p place) string { return p.userPath() + " (profile fast)" }},
 		{"project over user", []func(place){user, project}, nil, nil, 7, place.projectPath},

@@ -143,7 +143,7 @@ func general() []Setting {
 func creating() []Setting {
 	return []Setting{
 		define("concurrency", KindInteger, "how many requests run at once",
-			Setting{Flag: "concurrency", Value: "N", Section: RequestsSection, preset: 4, least: 1, most: 256}),
+			Setting{Flag: "concurrency", Value: "N", Section: RequestsSection, preset: 8, least: 1, most: 256}),
 		define("batch_size", KindInteger, "rows in one create request",
 			Setting{
 				Flag: "batch-size", Value: "N", Section: RequestsSection,

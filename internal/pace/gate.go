@@ -63,11 +63,12 @@ func (g *Gate) Widen() *Gate {
 	return g
 }
 
-// Full allows all workers, before the first Enter: the user set their number, or the service works. It returns g.
-func (g *Gate) Full() *Gate {
+// Begin lets n requests, or all workers if they are fewer, be in flight from the start, before the first Enter. It
+// returns g.
+func (g *Gate) Begin(n int) *Gate {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.window = g.workers
+	g.window = max(g.window, min(n, g.workers))
 	return g
 }
 

@@ -113,7 +113,7 @@ func TestOddRates(t *testing.T) {
 
 func TestNumberOfTheUserIsUsedFromTheStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := pace.New(8, 0).Full()
+		g := pace.New(8, 0).Begin(8)
 		ps := together(t, g, 8)
 		ps[0].End(pace.Throttled, time.Second)
 		if w := g.Window(); w != 4 {
@@ -502,7 +502,7 @@ func TestWidened(t *testing.T) {
 
 func TestEnterAllTakesWhatIsFree(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := pace.New(8, 0).Full()
+		g := pace.New(8, 0).Begin(8)
 		held := together(t, g, 3)
 		all, err := g.EnterAll(t.Context())
 		if err != nil || len(all) != 5 {
@@ -518,7 +518,7 @@ func TestEnterAllTakesWhatIsFree(t *testing.T) {
 		if all, err = g.EnterAll(ctx); err == nil {
 			t.Errorf("%d passes in a pause", len(all))
 		}
-		g = pace.New(8, 10).Full()
+		g = pace.New(8, 10).Begin(8)
 		if all, err = g.EnterAll(t.Context()); err != nil || len(all) != 1 {
 			t.Errorf("%d passes at once at 10/s, %v", len(all), err)
 		}
