@@ -14,7 +14,7 @@ import (
 )
 
 func (c *Client) create(ctx context.Context, path string, items []tracking.Item, limit time.Duration) *tracking.Reply {
-	body := tracking.AppendBatch(make([]byte, 0, 96*len(items)+16), items)
+	body := tracking.AppendBatch(make([]byte, 0, 128*len(items)+16), items)
 	x := c.do(ctx, Request{OperationOf(path), http.MethodPost, c.url(&url.URL{Path: path}, nil), body}, limit)
 	r := &tracking.Reply{
 		HTTPStatus: x.Status,
