@@ -232,7 +232,7 @@ func (w *waiter) wait(ctx context.Context, all targets, show func(query.TargetRe
 	defer stop()
 	w.bad = map[*query.Target]bool{}
 	a.Hard, a.Wake, a.Meets, a.AskAll, a.Whole = hard, wake, w.meets, w.asked.Refresh, w.whole
-	a.Alike = !w.asked.Any && w.failOn == nil && w.cond.status == "" && w.cond.event == "" && !w.cond.change
+	a.Alike = !w.asked.Any && w.failOn == nil && w.cond.text == "processed"
 	a.Ended = func(e query.TargetResult) error {
 		if e.Unfinished && w.asked.Refresh && w.cond.Met(e.Result) {
 			a.tally.again++
