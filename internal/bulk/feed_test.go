@@ -149,7 +149,8 @@ func TestFeedThatFailsAtOnceLeavesNothing(t *testing.T) {
 	none := make(chan struct{})
 	close(none)
 	plan := ledger.Plan{Files: []string{"orders.csv"}, Mode: ledger.Async, BatchSize: 10}
-	if _, err := bulk.BeginFeed(t.Context(), t.Context(), db, plan, after(t, 100, 5, none, failed), bulk.StageChecks{}); !errors.Is(err, failed) {
+	src := after(t, 100, 5, none, failed)
+	if _, err := bulk.BeginFeed(t.Context(), t.Context(), db, plan, src, bulk.StageChecks{}); !errors.Is(err, failed) {
 		t.Errorf("err = %v", err)
 	}
 	for sum, err := range db.Runs(t.Context(), 0) {
