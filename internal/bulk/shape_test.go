@@ -11,6 +11,7 @@ import (
 
 	"github.com/waybill-cli/waybill/internal/bulk"
 	"github.com/waybill-cli/waybill/internal/ledger"
+	"github.com/waybill-cli/waybill/internal/pace"
 	"github.com/waybill-cli/waybill/internal/store"
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
@@ -88,9 +89,9 @@ func TestKnownAccountCostsFourQueries(t *testing.T) {
 	}
 }
 
-// Where it is proven how the service accepts, a run begins with all its workers; else
-// with one, and one more after the query for its first row.
-func TestKnownAccountBeginsAtFullPace(t *testing.T) {
+// Where it is proven how the service accepts, a run begins with four workers; else with
+// one, and one more after the query for its first row.
+func TestKnownAccountBeginsWithFour(t *testing.T) {
 	for name, tt := range map[string]struct {
 		known bool
 		want  int
@@ -101,6 +102,7 @@ func TestKnownAccountBeginsAtFullPace(t *testing.T) {
 				known(t, db, f)
 			}
 			j := distrusting(db, stage(t, db, ledger.Async, 10, 35), f)
+			j.Workers, j.Gate = 8, pace.New(8, 0)
 			window := 0
 			f.create = func(call int, _ []tracking.Item) (bool, *tracking.Reply) {
 				if call == 1 {

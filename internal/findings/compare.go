@@ -142,8 +142,8 @@ func (l *lengths) usual() int {
 	return 0
 }
 
-// reportLostZeros reports a number that is shorter than the usual length, if some of that length begin with a zero, or
-// if its check digit fits only with zeros before it.
+// reportLostZeros reports a number that is shorter than usual, if some numbers of the usual length begin with a zero,
+// or if its check digit fits only with zeros before it.
 func (c *Collector) reportLostZeros(e entry, usual int) {
 	missing := usual - len(e.number)
 	if missing < 1 || missing > mostZeros || !allDigits(e.number) {

@@ -95,7 +95,7 @@ func newServer(ctx context.Context, settings []string) (_ *Server, err error) {
 func newFolder(ctx context.Context) (*Server, error) {
 	root := os.TempDir()
 	if len(root) > 60 || !ownerRemovesFrom(root) {
-		root = "/tmp" // the name of a socket has 107 bytes at most
+		root = "/tmp" // a socket's name has 107 bytes at most, and the watchdog removes the folder
 	}
 	folder, err := os.MkdirTemp(root, "pgtest-")
 	if err != nil {
