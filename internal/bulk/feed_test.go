@@ -66,7 +66,7 @@ func signals(f *fake, answer func(call int) *tracking.Reply) <-chan struct{} {
 	return sent
 }
 
-// The rest of an input is staged once the first batches have been sent, and every
+// The rest of an input is staged once the first batch has been sent, and every
 // row is created once, at its place.
 func TestSendingBeginsBeforeStagingEnds(t *testing.T) {
 	for _, trusts := range []bool{false, true} {
@@ -142,7 +142,7 @@ func TestFeedThatFailsIsContinuedByTheSameInput(t *testing.T) {
 	}
 }
 
-// Nothing is left of an input that fails before its first portion.
+// Nothing is left of an input that fails before its first batch is full.
 func TestFeedThatFailsAtOnceLeavesNothing(t *testing.T) {
 	db := open(t)
 	failed := errors.New("it can't be read")

@@ -22,8 +22,8 @@ const (
 	// how long they may stay unchanged.
 	otherPoll     = 250 * time.Millisecond
 	otherPatience = 10 * time.Minute
-	provenWindow  = 4 // requests in flight from the start, for a proven account
 
+	provenWindow = 4 // requests in flight from the start, for a proven account
 	// countEvery is the time between two counts of the rows while batches are recorded.
 	countEvery = 2 * time.Second
 )

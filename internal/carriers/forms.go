@@ -14,7 +14,7 @@ type form struct {
 	Form
 
 	pattern *regexp.Regexp
-	prefix  string            // that the pattern begins with
+	prefix  string            // that every match begins with; may be empty
 	from    int               // the check digit's rule covers the text from this character
 	prepend string            // and this text before it
 	fits    func(string) bool // nil without a published rule

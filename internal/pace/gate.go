@@ -1,8 +1,8 @@
 // Package pace limits how many requests all workers send at once, and how often. All requests pass one gate, which
 // adapts to each response.
 //
-// The gate starts with one request at a time, or with all workers: see [Gate.Full]. A full round of successes allows
-// one more. When the service asks for a pause or can't be reached, all workers pause, and fewer requests may be in
+// The gate starts with one request at a time, or with more: see [Gate.Begin]. A full round of successes allows one
+// more. When the service asks for a pause or can't be reached, all workers pause, and fewer requests may be in
 // flight afterwards.
 package pace
 

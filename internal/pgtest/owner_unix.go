@@ -59,5 +59,5 @@ func ownerRemovesFrom(folder string) bool {
 		return true
 	}
 	info, err := os.Stat(folder)
-	return err == nil && info.Mode().Perm()&0o002 != 0
+	return err == nil && info.Mode().Perm()&0o003 == 0o003
 }

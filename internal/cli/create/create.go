@@ -351,7 +351,7 @@ func (c *creation) send(ctx context.Context) error {
 		return err
 	}
 	c.Store, c.Rows, c.Invalid = db, c.checked.Valid, c.checked.Invalid
-	if !c.plan.CheckFirst && c.checked.Valid > int64(max(c.Policy.Workers, 2)*c.plan.BatchSize) {
+	if !c.plan.CheckFirst && c.checked.Valid > int64(4*c.plan.BatchSize) {
 		// More than a few batches, and no rows to query first: rows are sent while others are staged.
 		hard, cancel := send.Hard(ctx, c.Call)
 		defer cancel()

@@ -139,7 +139,7 @@ Secrets are not taken from the command line. Leave VALUE out to type the secret 
 a prompt, or write - to read it from standard input.
 
 ` + profileHelp,
-		Example: command.Example("waybill config set concurrency 8", "waybill config set statuses.9001 registered",
+		Example: command.Example("waybill config set concurrency 16", "waybill config set statuses.9001 registered",
 			"pass show webhook | waybill config set webhook.secret -"),
 		Args: command.Between(1, 2, "KEY and VALUE"),
 		RunE: f.RunBare(runConfigSet),

@@ -194,8 +194,8 @@ func (w *waiter) isBad(t *query.Target) bool {
 // WaitForRun waits until the total accepted rows of a run are processed. It returns the command's error.
 func WaitForRun(ctx context.Context, c *command.Call, db *app.Store, run ledger.Run, total int64) error {
 	all := many(context.WithoutCancel(ctx), db, ledger.Filter{Run: run.ID, States: []ledger.State{ledger.Accepted}}, total)
-	next := c.CommandLine("wait", "--run", command.RunName(run.ID))
-	w := &waiter{call: c, names: view.NewStatusFormatter(c.Config.Statuses), next: next}
+	w := &waiter{call: c, names: view.NewStatusFormatter(c.Config.Statuses), cond: Condition{text: "processed"}}
+	w.next = c.CommandLine("wait", "--run", command.RunName(run.ID))
 	return w.wait(ctx, all, func(query.TargetResult) error { return nil })
 }
 
