@@ -51,7 +51,7 @@ func TestLengthsOfForms(t *testing.T) {
 		least, most := len(texts(re)[0]), 0
 		for _, s := range texts(re) {
 			if !f.pattern.MatchString(s) || !f.matches(s) {
-				t.Errorf("%v: %q matches the pattern: %v, with its length and prefix: %v", f, s, f.pattern.MatchString(s), f.matches(s))
+				t.Errorf("%v: %q matches the pattern: %v, and all: %v", f, s, f.pattern.MatchString(s), f.matches(s))
 			}
 			least, most = min(least, len(s)), max(most, len(s))
 		}
