@@ -20,7 +20,7 @@ import (
 // Condition ends a wait. The zero value holds once a tracking is processed. At most one of status, event and change is
 // set.
 type Condition struct {
-	text   string // as typed
+	text   string // as typed; "processed" for create --wait
 	status string // the tracking has this status
 	event  string // a verified event of this kind has arrived
 	change bool   // the tracking differs from its first result
