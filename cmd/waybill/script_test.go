@@ -96,6 +96,7 @@ func TestScripts(t *testing.T) {
 			"waitlisted":  waitListed,
 			"waitqueued":  waitQueued,
 			"waitposted":  waitPosted,
+			"waitprinted": waitPrinted,
 		},
 	})
 }
@@ -417,6 +418,14 @@ func waitQueued(ts *testscript.TestScript, _ bool, args []string) {
 	until(ts, args[0]+" in the outbox", func() bool {
 		ts.Check(ts.Exec("waybill", append([]string{"events", "list", "--pending", "-o", "jsonl"}, args[1:]...)...))
 		return fmt.Sprint(strings.Count(ts.ReadFile("stdout"), `"problem":`)) == args[0]
+	})
+}
+
+// waitprinted TEXT PROGRAM ARG... runs a program until one of its outputs has a text in it.
+func waitPrinted(ts *testscript.TestScript, _ bool, args []string) {
+	until(ts, fmt.Sprintf("%q in what %s prints", args[0], args[1]), func() bool {
+		exitStatus(ts, args[1:])
+		return strings.Contains(ts.ReadFile("stdout"), args[0]) || strings.Contains(ts.ReadFile("stderr"), args[0])
 	})
 }
 
